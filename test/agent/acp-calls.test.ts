@@ -1,5 +1,6 @@
 /**
- * What agents of the Agent Client Protocol tell of their calls, as three of them tell it, and what of that is on record.
+ * What agents of the Agent Client Protocol report about their calls, in the forms of three of them, and which
+ * of it is recorded.
  */
 import { describe, expect, it } from "vitest";
 import { Calls } from "../../src/agent/acp/calls.ts";
@@ -12,8 +13,8 @@ async function turnAt(home: TestHome) {
   return { session, turn, calls: new Calls(turn), isOnRecord };
 }
 
-describe("the calls that an agent tells of", () => {
-  it("are put on record by the gate, and not once more, where they are of the session's own tools", async () => {
+describe("the calls that an agent reports", () => {
+  it("are left to the gate, and not recorded again, if they are calls of the session's own tools", async () => {
     using home = new TestHome();
     const { session, turn, calls, isOnRecord } = await turnAt(home);
     const rawInput = { branch: "one" };
@@ -23,7 +24,7 @@ describe("the calls that an agent tells of", () => {
       const why = await calls.ask(title, { kind: "other", title, rawInput }, () => "it is refused");
       asked.push(why ?? "left to the gate");
       await calls.tell(title, { title, rawInput, status: "in_progress" });
-      // goose has a model find a title for it, and tells that while the tool runs.
+      // goose asks a model for a title, and reports it while the tool runs.
       await calls.tell(title, { title: "A title" });
       expect(isOnRecord(), title).toEqual([]);
       await calls.tell(title, { status: "completed", rawOutput: {} });
@@ -34,7 +35,7 @@ describe("the calls that an agent tells of", () => {
     await session.close();
   });
 
-  it("are judged and put on record where they only speak of us", async () => {
+  it("are judged and recorded if their titles only mention holdfast", async () => {
     using home = new TestHome();
     const { session, turn, calls, isOnRecord } = await turnAt(home);
     const told = [

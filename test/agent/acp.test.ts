@@ -8,7 +8,7 @@ import { AgentHome } from "../support/agents.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { until } from "../support/hosts.ts";
 
-/** In place of Gemini CLI, which is ended without a word, and of goose, which is told first. */
+/** Stands in for Gemini CLI, which is ended without being told, and for goose, which is told first. */
 async function start(): Promise<AgentHome> {
   const home = await AgentHome.start();
   const bin = home.join("bin");
@@ -20,9 +20,9 @@ async function start(): Promise<AgentHome> {
   return home;
 }
 
-// Without one, HOME would be the user's own.
+// Without a sandbox, HOME would be the user's own.
 describe.skipIf(!hasSandbox)("an agent of the Agent Client Protocol", () => {
-  it("history that it tells after it has loaded a conversation is not recorded again", async () => {
+  it("may replay its history after loading a conversation, and nothing is recorded twice", async () => {
     await using home = await start();
     await home.run("one", "first\nsecond\nthird", "--agent", "gemini");
     const { stdout } = await home.holdfast(
@@ -39,7 +39,7 @@ describe.skipIf(!hasSandbox)("an agent of the Agent Client Protocol", () => {
     expect(ofTheSecond.filter(({ type }) => type === "tool_called")).toEqual([]);
   });
 
-  it("a tool that it asks for runs where the lane has it, and is refused on record where not", async () => {
+  it("may run the tools that its lane has; the others are refused, and that is recorded", async () => {
     await using home = await start();
     const kinds = ["read", "edit", "execute", "fetch"];
     const asked = kinds.map((kind) => `ask ${kind}`).join(", ");
@@ -54,7 +54,7 @@ describe.skipIf(!hasSandbox)("an agent of the Agent Client Protocol", () => {
     }
   });
 
-  it("checkpoint-2 what a turn wrote that was cancelled is kept, though an earlier one ended with a checkpoint", async () => {
+  it("checkpoint-2 the files of a cancelled turn are kept, even if an earlier turn ended with a checkpoint", async () => {
     await using home = await start();
     const again = (...words: string[]) =>
       home.holdfast("run", "--session", "two", "--agent", "goose", "--continue", ...words);
@@ -67,15 +67,15 @@ describe.skipIf(!hasSandbox)("an agent of the Agent Client Protocol", () => {
     expect((await home.holdfast("wait", "two")).stdout).toContain("task 2 cancelled");
     const { stdout } = await home.holdfast("diff", "two");
     for (const name of ["first.txt", "second.txt"]) expect(stdout).toContain(`b/${name}`);
-    // It was asked to stop, and had the time to.
+    // It was asked to stop, and had the time to do so.
     expect(existsSync(home.sessionDir(id, "home", "cancelled"))).toBe(true);
     const records = await home.records("two");
     const of = (type: string) => records.filter((record) => record.type === type).map(({ data }) => data);
     expect(of("turn_ended").map(({ outcome }) => outcome)).toEqual(["completed", "completed", "interrupted"]);
     expect(of("message_added").at(-1)).toMatchObject({ turn: 3, content: "HALF-SAID" });
-    // One for each turn, and none besides.
+    // One for each turn, and no others.
     expect(of("snapshot_taken").map(({ turn }) => turn)).toEqual([1, 2, 3]);
-    // And one that dies in the middle: what it had said is on record.
+    // When it dies in the middle of a turn, what it had said is recorded.
     expect((await again("die")).stdout).toContain("exit 137");
     expect((await home.records("two")).findLast(({ type }) => type === "message_added")?.data).toMatchObject({
       turn: 4,
@@ -83,7 +83,7 @@ describe.skipIf(!hasSandbox)("an agent of the Agent Client Protocol", () => {
     });
   });
 
-  it("an agent that forgets a turn when told to end it is ended without being told, also for a pause", async () => {
+  it("is told to end its turn before a pause, unless it is one that would then forget the turn", async () => {
     await using home = await start();
     const toldIn = async (agent: string) => {
       await home.run(agent, "write begun.txt, stay", "--agent", agent, "--detach");

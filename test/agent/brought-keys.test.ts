@@ -11,13 +11,13 @@ import { until } from "../support/hosts.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 const bash = (command: string) => ({ call: { bash: { command } } });
-/** A tool runs until the test lets it end, by a file in its HOME. */
+/** A tool runs until the test creates a file in its HOME. */
 const UNTIL_RELEASED = "until [ -e ~/released ]; do sleep 0.1; done";
 if (!hasSandbox)
   console.log("left out: a request that waits for a key: without a sandbox HOME is the user's own");
 const BEFORE = "2026-01-01T00:00:00.000Z";
 
-/** From then on only this key can be had. */
+/** Ends the broker, which forgets all keys: from then on this is the only key. */
 async function bringOnly(home: AgentHome, key: string): Promise<void> {
   for (const pid of home.pidsOf("broker")) signalIfThere(pid, "SIGKILL");
   await until(() => home.pidsOf("broker").length === 0);
@@ -33,7 +33,7 @@ const keysOf = (home: AgentHome, session: string) =>
 const ofType = async (home: AgentHome, session: string, type: string) =>
   (await home.records(session)).filter((record) => record.type === type).map(({ data }) => data);
 
-/** The reset of its provider's limit is over. */
+/** Records that the provider's usage limit is over by now. */
 async function letTimeCome(home: AgentHome, session: string): Promise<void> {
   const owned = await (await home.open()).resumeSession(home.idOf(session), { files: false });
   await owned.append("task_unparked", { task: 1, by: "user:test" });
@@ -47,7 +47,7 @@ const limited = () => {
 };
 
 describe("a key that a person brings", () => {
-  it("serves a parked task that they let go on: by raising its budget of minutes, by waiting, and by serve", async () => {
+  it("is used for a parked task that they let go on by budget, wait or serve", async () => {
     await using home = await AgentHome.start({
       slow: [bash("sleep 1"), { say: "Went on." }],
       limited: limited(),
@@ -67,7 +67,7 @@ describe("a key that a person brings", () => {
     await bringOnly(home, "of-the-second");
     await home.holdfast("budget", "raised", "--raise", "minutes=60");
     expect(await home.holdfast("wait", "raised")).toMatchObject({ status: 0 });
-    // On a slow machine its minutes are over before its first request.
+    // Only the last key: on a slow machine its minutes are over before its first request.
     expect(keysOf(home, "raised").at(-1)).toBe("of-the-second");
 
     await letTimeCome(home, "waited");
@@ -87,7 +87,7 @@ describe("a key that a person brings", () => {
   });
 
   it.skipIf(!hasSandbox)(
-    "serves a request that is held since the broker was killed, and a task that never had a conversation; usage is each agent's",
+    "is used for a request held since the broker was killed, and for a queued task; usage is summed by agent",
     async () => {
       await using home = await AgentHome.start({
         long: [bash(UNTIL_RELEASED), { say: "Went on." }],

@@ -1,5 +1,6 @@
 /**
- * An agent of Claude Code's protocol, from `holdfast run TEXT` to its commit: its model, its tools, its conversation.
+ * An agent that speaks Claude Code's protocol, from `holdfast run TEXT` to its commit: its model, its tools,
+ * its conversation.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
@@ -17,8 +18,8 @@ const write = (content: string, path = "made.txt") => ({ call: { write: { path, 
 const bash = (command: string) => ({ call: { bash: { command } } });
 const typesIn = (records: readonly { readonly type: string }[]) => records.map(({ type }) => type);
 
-describe("a task of plain words", () => {
-  it("is given to the agent that is here; its work is a commit, and what its model cost is counted", async () => {
+describe("a task in plain words", () => {
+  it("is done by the installed agent, ends in a commit, and has its model's tokens metered", async () => {
     await using home = await AgentHome.start({
       hello: [write("made\n"), bash("cat made.txt"), { say: "All done." }],
     });
@@ -40,7 +41,7 @@ describe("a task of plain words", () => {
     expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
   });
 
-  it("tool-call-1 a tool runs after its intent is on disk; what the lane does not have is refused", async () => {
+  it("tool-call-1 a tool runs only after its call is on record, and is refused if the lane does not have it", async () => {
     await using home = await AgentHome.start({
       hello: [bash("echo ran; date +%s%3N > when"), { say: "Done." }],
       forbidden: [{ call: { tool: { name: "mcp__users__do", args: {} } } }, { say: "Done." }],
@@ -54,7 +55,7 @@ describe("a task of plain words", () => {
     expect(returned?.data).toMatchObject({ outcome: "refused" });
   });
 
-  it("the key is in no place that a session could show, and the agent has a dummy", async () => {
+  it("the real key reaches the model, but not the agent's output, its requests or any file of the home", async () => {
     await using home = await AgentHome.start({
       look: [bash("env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'"), { say: "Done." }],
     });
@@ -65,13 +66,13 @@ describe("a task of plain words", () => {
     });
     expect(found).toBe("");
     const sent = home.model.requests.map(({ headers }) => headers["x-api-key"]);
-    // The control: it is what the model was asked with.
+    // The control: the model was asked with the real key.
     expect(new Set(sent)).toEqual(new Set([PLANTED_KEY]));
     expect(home.model.requests.map(({ body }) => JSON.stringify(body)).join("")).not.toContain(PLANTED_KEY);
   });
 });
 
-describe("its conversation", () => {
+describe("the conversation of an agent", () => {
   it("goes on with --continue; without it, a new one begins with a summary", async () => {
     await using home = await AgentHome.start({ one: [write("one\n"), { say: "FIRST-SAID" }] });
     await home.run("one", "[[one]]", ...wall);
@@ -86,7 +87,7 @@ describe("its conversation", () => {
     expect(primed).toContain("Said: FIRST-SAID");
   });
 
-  it("goes on after SIGKILL in the middle of a tool, whose effect happens once", async () => {
+  it("goes on after SIGKILL in the middle of a tool call, and the call takes effect only once", async () => {
     await using home = await AgentHome.start({
       long: [bash("echo x >> effects; sleep 3"), { say: "Done." }],
     });
@@ -102,7 +103,7 @@ describe("its conversation", () => {
       encoding: "utf8",
     });
     expect(kept).toBe("x\n");
-    // Where the agent had not written it down yet, it knows it from this.
+    // An agent that had not stored the call yet learns of it from this.
     const told = home.model.requests
       .map(({ body }) => JSON.stringify(body))
       .find((body) => body.includes("were open"));
@@ -113,7 +114,7 @@ describe("its conversation", () => {
     expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
   });
 
-  it("message-3 a message reaches it in the middle of its turn, and is read when it has taken it in", async () => {
+  it("message-3 a message reaches the agent in the middle of its turn, and is then recorded as read", async () => {
     await using home = await AgentHome.start({
       long: [bash("sleep 2"), { say: "Went on." }],
     });
@@ -131,8 +132,8 @@ describe("its conversation", () => {
   });
 });
 
-describe("what a person says to it", () => {
-  it("their instructions for the agent are copied, and nothing that could run or contains a key", async () => {
+describe("a person's own configuration of the agent", () => {
+  it("is copied into the session without its hooks, key helpers and variables", async () => {
     await using home = await AgentHome.start({
       look: [bash("cat ~/.claude/CLAUDE.md ~/.claude/settings.json"), { say: "Done." }],
     });
@@ -158,10 +159,10 @@ describe("what a person says to it", () => {
   });
 });
 
-describe("a request that can't go now", () => {
+describe("a request to a model that can't be sent now", () => {
   const dear = [{ ...bash("true"), usage: { inputTokens: 900 } }, { say: "Went on." }];
 
-  it("waits for the budget to be raised, with the agent alive", async () => {
+  it("waits for the budget to be raised while its agent stays alive", async () => {
     await using home = await AgentHome.start({ dear });
     await home.run("dear", "[[dear]]", "--budget-tokens", "500", "--detach", ...wall);
     await until(async () => (await home.holdfast("output", "dear")).stdout.includes("[waits]"));
@@ -172,7 +173,7 @@ describe("a request that can't go now", () => {
     expect(typesIn(await home.records("dear"))).not.toContain("task_parked");
   });
 
-  it("parks its task after a while, which goes on in its conversation when the budget is raised", async () => {
+  it("parks its task after hold_minutes; the task resumes its conversation when the budget is raised", async () => {
     await using home = await AgentHome.start({ dear });
     home.settings("hold_minutes: 0\n");
     const { status } = await home.run("dear", "[[dear]]", "--budget-tokens", "500", ...wall);
@@ -187,7 +188,7 @@ describe("a request that can't go now", () => {
     expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
   });
 
-  it("parks its task until a provider's usage limit is over", async () => {
+  it("parks its task until the provider's usage limit is over", async () => {
     const until = Math.ceil(Date.now() / 1000) + 3600;
     const headers = { "anthropic-ratelimit-unified-reset": String(until) };
     await using home = await AgentHome.start({
@@ -205,7 +206,7 @@ describe("a request that can't go now", () => {
     expect((await home.holdfast("output", "limited")).stdout).toContain("Went on.");
   });
 
-  it("parks its task when the key is missing, and names it; the person who lets it go on passes one on", async () => {
+  it("parks its task if there is no key, and resume passes on the key from the person's environment", async () => {
     await using home = await AgentHome.start({ hello: [{ say: "Went on." }] });
     home.settings("hold_minutes: 0\n");
     const { ANTHROPIC_API_KEY: key, ...without } = home.env;

@@ -1,6 +1,6 @@
 /**
- * An agent whose turn was cut off, by a kill or a park: it goes on knowing what was done, and no call has its effect
- * twice.
+ * An agent whose turn was cut off by a kill or a park: when it goes on it is told what was done, and it is
+ * warned before it repeats a call that may have had its effect.
  */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -27,9 +27,9 @@ async function killAndResume(home: AgentHome, session: string, meanwhile = () =>
   await home.holdfast("wait", session);
 }
 
-// Without one, HOME would be the user's own.
+// Without a sandbox, HOME would be the user's own.
 describe.skipIf(!hasSandbox)("an agent whose turn was cut off", () => {
-  it("repeat-1 Claude Code that forgot the call which was open is refused it once, with the reason", async () => {
+  it("repeat-1 Claude Code is refused a call once, with the reason, if it forgot that the call was open", async () => {
     await using home = await AgentHome.start({
       long: [bash("echo x >> effects; sleep 60"), bash("echo y >> effects"), { say: "All done." }],
     });
@@ -47,12 +47,12 @@ describe.skipIf(!hasSandbox)("an agent whose turn was cut off", () => {
     expect(effects(home, "long")).toBe("x\ny\n");
     const returned = await ofType(home, "long", "tool_returned");
     expect(returned.map(({ outcome }) => outcome)).toEqual(["interrupted", "refused", "ok"]);
-    // It was told why, and so was its model.
+    // The model was told why.
     expect(home.model.requests.at(-1)?.body).toContain("may have had its effect. Check first");
     expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
   });
 
-  it("repeat-1 a second attempt may run, and other calls are not delayed", async () => {
+  it("repeat-1 may run a refused call at the second attempt, and is told which calls were open or done", async () => {
     await using home = await AgentHome.start();
     const bin = home.join("bin");
     const fixtures = join(import.meta.dirname, "..", "fixtures", "agents");
@@ -72,7 +72,7 @@ describe.skipIf(!hasSandbox)("an agent whose turn was cut off", () => {
     expect(told).toMatch(/were open.*- execute execute.*are done.*- read read → ok/s);
   });
 
-  it("parked, it is told to end its turn first, so that it can store what it did, which survives the park", async () => {
+  it("is told to end its turn before its task is parked, so that it can store its conversation", async () => {
     await using home = await AgentHome.start({
       dear: [
         bash("echo x >> effects"),
@@ -97,7 +97,7 @@ describe.skipIf(!hasSandbox)("an agent whose turn was cut off", () => {
     expect(JSON.stringify(second?.["input"])).toMatch(/are done.*echo x.*→ ok.*echo y.*→ ok/s);
   });
 
-  it("parked, an agent that does not react is ended anyway", async () => {
+  it("is ended when its task is parked, even if it ignores the request to end its turn", async () => {
     await using home = await AgentHome.start({
       dear: [bash("echo x >> effects"), { ...bash("echo y >> effects"), usage: { inputTokens: 900 } }],
     });
@@ -109,7 +109,7 @@ describe.skipIf(!hasSandbox)("an agent whose turn was cut off", () => {
   });
 });
 
-describe("what it is told about its calls", () => {
+describe("the calls of a turn that was cut off", () => {
   const call = (number: number, outcome = "ok") => ({
     tool: "bash",
     args: { command: `echo ${number} ${"x".repeat(1000)}` },
@@ -117,7 +117,7 @@ describe("what it is told about its calls", () => {
     output: "y".repeat(1000),
   });
 
-  it("is short, however many there were", () => {
+  it("are told to the agent in a short text, however many there were", () => {
     const many = Array.from({ length: 500 }, (_, number) => call(number, number % 2 ? "ok" : "interrupted"));
     const cut = new CutCalls(many, { refusesRepeats: true });
     for (const text of [cut.open, cut.done]) {
@@ -127,7 +127,7 @@ describe("what it is told about its calls", () => {
     expect(cut.done).toContain("echo 499");
   });
 
-  it("repeat-1 holds for agents that may forget, and for calls that have arguments", () => {
+  it("repeat-1 are refused only to agents that may forget them, and only if they have arguments", () => {
     const refused = (refusesRepeats: boolean, args: object | null) =>
       new CutCalls([{ ...call(1, "interrupted"), args: args as never }], { refusesRepeats }).whyNot(
         args as never,

@@ -28,9 +28,9 @@ async function start(...given: Parameters<typeof AgentHome.start>): Promise<Agen
 const hostile = (home: AgentHome, way: string, ...options: string[]) =>
   home.run(way, "do", "--agent", "gemini", "--model", `gemini/hostile-${way}`, ...options);
 
-// Without one, HOME would be the user's own.
-describe.skipIf(!hasSandbox)("an agent of the Agent Client Protocol that does not behave", () => {
-  it("fails with a clear reason if it ends, breaks its protocol or never ends a message; another agent takes over", async () => {
+// Without a sandbox, HOME would be the user's own.
+describe.skipIf(!hasSandbox)("a misbehaving agent of the Agent Client Protocol", () => {
+  it("fails its task with a clear reason, and another agent can take over its session", async () => {
     await using home = await start({ good: [{ say: "All good." }] });
     const texts = {
       exit137: "The agent ended before it had answered (exit 137",
@@ -42,7 +42,7 @@ describe.skipIf(!hasSandbox)("an agent of the Agent Client Protocol that does no
       expect([status, stdout], stderr).toEqual([1, expect.stringContaining(text)]);
       expect(stdout + stderr).not.toMatch(/^ +at /m);
     }
-    // Changing the agent inside a session: the new one is told what happened.
+    // With another agent in the same session: the new one is told what happened.
     const next = ["run", "--session", "exit137", "--agent", "claude", "do [[good]]"];
     expect(await home.holdfast(...next)).toMatchObject({
       status: 0,
@@ -57,14 +57,14 @@ describe.skipIf(!hasSandbox)("an agent of the Agent Client Protocol that does no
   });
 });
 
-describe.skipIf(!hasSandbox)("one that never ends", () => {
-  it("can be ended by a person if it hangs or floods, and does not fill Holdfast's memory", async () => {
+describe.skipIf(!hasSandbox)("an agent of the Agent Client Protocol that never ends", () => {
+  it("can be interrupted if it hangs or floods, and does not fill the session process's memory", async () => {
     await using home = await start();
     const ways = ["hang", "flood"];
     await Promise.all(ways.map((way) => hostile(home, way, "--detach")));
     await until(async () => (await home.records("flood")).length > 30);
     await until(async () => (await home.records("hang")).some(({ type }) => type === "process_started"));
-    // What it writes waits in its pipe, and not in our memory.
+    // What it writes waits in its pipe, not in the memory of the session process.
     const status = readTextOr(`/proc/${home.hostPid(home.idOf("flood"))}/status`, "");
     expect(Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024).toBeLessThan(200);
     const isCancelled = async (way: string) => {
@@ -75,8 +75,8 @@ describe.skipIf(!hasSandbox)("one that never ends", () => {
   });
 });
 
-describe.skipIf(!hasSandbox)("what an agent of the Agent Client Protocol is given", () => {
-  it("gets the user's instructions for it; an unknown agent is started by its definition", async () => {
+describe.skipIf(!hasSandbox)("the start of an agent of the Agent Client Protocol", () => {
+  it("passes on the user's instructions but no login; an unknown agent is started by its definition", async () => {
     await using home = await start();
     mkdirSync(home.join("person", ".gemini"), { recursive: true });
     writeFileSync(home.join("person", ".gemini", "GEMINI.md"), "SAY-PLEASE\n");

@@ -22,7 +22,7 @@ const OF_VICTIM = "sk-ant-api03-planted-of-victim";
 const hostile = (home: AgentHome, way: string, ...options: string[]) =>
   home.run(way, "do", "--model", `hostile-${way}`, ...wall, ...options);
 
-/** Whatever its last task came to, a session goes on with an agent that behaves. */
+/** However its last task ended, the session goes on with an agent that behaves. */
 async function goesOn(home: AgentHome, session: string): Promise<void> {
   const { status, stdout, stderr } = await home.holdfast("run", ...wall, "--session", session, "do [[good]]");
   expect([status, stdout.trim()], `${session}: ${stderr}`).toEqual([0, "All good."]);
@@ -34,7 +34,7 @@ async function isCancelled(home: AgentHome, session: string): Promise<void> {
   expect([status, stdout]).toEqual([130, expect.stringContaining(`${session} task 1 cancelled`)]);
 }
 
-/** Of the session process, in MB. */
+/** The peak memory of the session process, in MB. */
 function peakOf(home: AgentHome, session: string): number {
   const status = readTextOr(`/proc/${home.hostPid(home.idOf(session))}/status`, "");
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
@@ -43,7 +43,7 @@ function peakOf(home: AgentHome, session: string): number {
 const OWN_URL = "process.env.ANTHROPIC_BASE_URL";
 const OWN_KEY = "process.env.ANTHROPIC_API_KEY";
 
-/** A request to a model, in a command: what became of it is its output. Address and key as JavaScript has them. */
+/** A command that sends a request to a model and prints the answer. `url` and `key` are JavaScript. */
 function asking(url: string, key: string, model = "scripted"): string {
   const tools = [{ name: "x", input_schema: {} }];
   const body = JSON.stringify({ model, messages: [{ role: "user", content: "FOREIGN" }], tools });
@@ -58,8 +58,8 @@ const outputOf = async (home: AgentHome, session: string) =>
       .map(({ data }) => data["output"]),
   );
 
-describe("an agent that does not behave", () => {
-  it("fails with a clear reason if it ends, breaks its protocol or never ends a message", async () => {
+describe("a misbehaving agent", () => {
+  it("fails its task with a clear reason if it exits, breaks its protocol or never ends a line", async () => {
     await using home = await AgentHome.start({ good });
     const said = {
       exit137:
@@ -76,21 +76,21 @@ describe("an agent that does not behave", () => {
     await Promise.all(Object.entries(said).map(fails));
   });
 
-  it("can be ended by a person if it hangs, floods or asks its model forever; others go on meanwhile", async () => {
+  it("can be interrupted if it hangs, floods or asks its model forever, and holds up no other session", async () => {
     await using home = await AgentHome.start({ good, silent });
     const ways = ["hang", "flood", "reconnect"];
     await Promise.all(ways.map((way) => hostile(home, way, "--detach")));
-    // Enough that each has done what it does.
+    // Enough for each of them to have misbehaved.
     await until(() => home.model.requests.length > 20);
     await until(async () => (await home.records("flood")).length > 100);
     expect((await home.run("beside", "[[good]]", ...wall)).status).toBe(0);
-    // What it writes waits in its pipe, and not in our memory.
+    // What it writes waits in its pipe, not in the memory of the session process.
     expect(peakOf(home, "flood")).toBeLessThan(200);
     await Promise.all(ways.map((way) => isCancelled(home, way)));
     await Promise.all(ways.map((way) => goesOn(home, way)));
   });
 
-  it("keeps its conversation if it was killed before it began", async () => {
+  it("keeps its conversation if it ends before it has begun", async () => {
     await using home = await AgentHome.start({ good });
     await home.run("early", "[[good]]", ...wall);
     const again = (...more: string[]) =>
@@ -114,7 +114,7 @@ describe("an agent that does not behave", () => {
   });
 });
 
-describe.each([...(hasSandbox ? ["in a sandbox"] : []), "without one"])("%s", (where) => {
+describe.each([...(hasSandbox ? ["in a sandbox"] : []), "without one"])("sandbox or not: %s", (where) => {
   const isOpen = where === "without one";
   const options = isOpen ? ["--no-sandbox"] : [];
 
@@ -130,17 +130,18 @@ describe.each([...(hasSandbox ? ["in a sandbox"] : []), "without one"])("%s", (w
     const way = () =>
       ["upper", "tree"].map((dir) => readTextOr(join(home.capsuleDir(id), dir, "way"), "")).join("");
     const [url = "", key = ""] = (await until(way)).trim().split(" ");
-    // Without a sandbox it could find the other's key, as any program of the same user could; its own does not help.
+    // Without a sandbox it could find the other's key, as any program of the same user could. With its
+    // own key it must get nothing there.
     const ask = asking(JSON.stringify(url), isOpen ? OWN_KEY : JSON.stringify(key));
     const socket = `ls ${brokerPlace(home.dir).socket} || echo NO BROKER`;
     scripts["foreign"] = [bash(`${ask}; ${socket}`), { say: "Done." }];
     await home.run("foreign", "[[foreign]]", ...options);
     expect(await outputOf(home, "foreign")).toContain(isOpen ? "this session's key is needed" : "NO BROKER");
-    // In a sandbox the same address, if it is one there, is its own route.
+    // In a sandbox the same address, if it exists there, is its own route.
     const foreign = home.model.requests.filter(({ body }) => body.includes('"content":"FOREIGN"'));
     expect(foreign.map(({ headers }) => headers["x-api-key"])).not.toContain(OF_VICTIM);
     if (isOpen) expect(foreign).toEqual([]);
-    // The control.
+    // The control: the victim itself was served.
     expect(home.model.requests[0]?.headers["x-api-key"]).toBe(OF_VICTIM);
     expect((await home.records("victim")).filter(({ type }) => type === "usage_metered")).toHaveLength(1);
     await isCancelled(home, "victim");
@@ -148,7 +149,7 @@ describe.each([...(hasSandbox ? ["in a sandbox"] : []), "without one"])("%s", (w
 });
 
 describe("a provider that fails", () => {
-  it("is named with its answer, and the session goes on", async () => {
+  it("is named together with its answer, and the session can go on", async () => {
     const scripts = { good, 401: failing(401), 429: failing(429), 529: failing(529) };
     const half = [{ fault: "drop", times: "always", say: "Never." }] as const;
     await using home = await AgentHome.start({ ...scripts, half, silent });

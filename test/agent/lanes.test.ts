@@ -1,6 +1,7 @@
 /**
- * A lane in which an agent edits files and runs no commands: agents that can be held to it are, others are refused, and
- * so is a command. Whose models an agent can be given is refused before anything begins, too.
+ * A lane in which an agent may edit files and run no commands. Agents that can be kept from running commands
+ * are held to it; other agents, and tasks that are commands, are refused. A model whose API the agent does
+ * not speak is refused, too.
  */
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +36,7 @@ const outcomesIn = async (home: AgentHome, session: string) =>
     .map(({ data }) => data["outcome"]);
 
 describe("a lane without commands", () => {
-  it.skipIf(!hasSandbox)("holds agents that can be kept from them", async () => {
+  it.skipIf(!hasSandbox)("keeps claude, opencode and gemini from running commands", async () => {
     await using home = await start({
       write: [{ call: { write: { path: "made.txt", content: "made\n" } } }, { say: "Done." }],
       bash: [{ call: { bash: { command: "echo ran > ran.txt" } } }, { say: "Done." }],
@@ -53,7 +54,7 @@ describe("a lane without commands", () => {
     expect(await outcomesIn(home, "opencode")).toEqual(["refused"]);
     expect(await outcomesIn(home, "gemini")).toEqual(["ok", "ok", "refused", "refused"]);
     expect((await home.holdfast("diff", "opencode")).stdout).not.toContain("ran.txt");
-    // They are told, too: what a model isn't offered it doesn't try.
+    // Their own settings say so, too: a model does not try what it isn't offered.
     const told = (session: string, ...path: string[]) =>
       readFileSync(home.sessionDir(home.idOf(session), "home", ...path), "utf8");
     const { permission } = JSON.parse(told("opencode", ".config", "opencode", "opencode.json"));
@@ -63,7 +64,7 @@ describe("a lane without commands", () => {
     expect((await home.holdfast("show", "claude")).stdout).toContain("runs no commands");
   });
 
-  it("refuses a command, and agents that can't; nothing is begun", async () => {
+  it("refuses a command, and agents that can't be kept from commands, before a session is opened", async () => {
     await using home = await start();
     const refused = async (asked: string[], reason: string) => {
       const { status, stderr } = await home.holdfast(
@@ -83,7 +84,7 @@ describe("a lane without commands", () => {
   });
 });
 
-describe("an agent that is known by its name", () => {
+describe("an agent that is known by name", () => {
   it("is recognized only when its own program is started", () => {
     const lane = { name: "edits", isWithoutCommands: true };
     const talk = { prompt: "", continues: false, input: "messages" } as const;
@@ -93,7 +94,7 @@ describe("an agent that is known by its name", () => {
     expect(held("./opencode")).toThrow("./opencode may be any program");
   });
 
-  it("can be given only the gate's tools if its own tools can be removed", () => {
+  it("can be limited to the gate's tools only if its own tools can be removed", () => {
     const lane = { name: "repo-fix", isWithoutCommands: false };
     const talk = { prompt: "", continues: false, input: "messages", tools: "gateway" } as const;
     const acp = { adapter: "acp", agent: "opencode", command: ["opencode", "acp"] } as const;
@@ -102,8 +103,8 @@ describe("an agent that is known by its name", () => {
   });
 });
 
-describe("a model that an agent does not speak to", () => {
-  it("is refused before anything begins; one of a provider of the user's own goes by that one's API", async () => {
+describe("the model of an agent", () => {
+  it("is refused if the agent does not speak its provider's API, even if the provider is the user's own", async () => {
     await using home = await start({ hello: [{ say: "Done." }] });
     home.settings(`  corp: { api: anthropic, base_url: "${home.model.url}", key_env: ANTHROPIC_API_KEY }\n`);
     const run = (agent: string, model: string) =>

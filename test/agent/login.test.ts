@@ -1,5 +1,6 @@
 /**
- * The agent's own login: the agent has a dummy in the place where it looks for a login, so that it asks as one would.
+ * The agent's own login: a dummy is put where the agent looks for a login, so that it sends requests as if it
+ * were logged in.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +12,7 @@ import { gitIn } from "../support/repo.ts";
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 const LOOK = "env | grep -oE '^(CLAUDE_CODE_OAUTH_TOKEN|ANTHROPIC_API_KEY)=' > which";
 
-it("a task on a login has its dummy as a login, one on a key as a key", async () => {
+it("an agent gets a dummy login if its task uses a login, and a dummy key if its task uses a key", async () => {
   await using home = await AgentHome.start({
     look: [{ call: { bash: { command: LOOK } } }, { say: "Done." }],
   });
@@ -21,7 +22,7 @@ it("a task on a login has its dummy as a login, one on a key as a key", async ()
   const claudeAiOauth = { accessToken: "sk-ant-oat01-planted", expiresAt: 4_000_000_000_000, scopes: [] };
   writeFileSync(join(dir, ".credentials.json"), JSON.stringify({ claudeAiOauth }), { mode: 0o600 });
   home.env["CLAUDE_CONFIG_DIR"] = dir;
-  // A key of the environment comes before the login.
+  // A key in the environment takes precedence over the login.
   await home.run("key", "[[look]]", ...wall);
   expect(which("key")).toBe("ANTHROPIC_API_KEY=");
   for (const name of ["ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"]) home.env[name] = "";

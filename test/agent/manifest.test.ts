@@ -1,5 +1,5 @@
 /**
- * What was seen of agents is known by name and version, and docs/agents.md says the same.
+ * The manifests of agents are found by name and version, and docs/agents.md agrees with them.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ function tableOf(manifests: readonly Manifest[]): string {
 }
 
 describe("the manifests of agents", () => {
-  it("every agent that is known has one, by its name, and by the version that was tried", () => {
+  it("include one for every known agent, found by its name and by the version that was tried", () => {
     for (const { name } of knownAgents) {
       const last = manifestOf(name);
       expect(last, name).toBeDefined();
@@ -34,7 +34,7 @@ describe("the manifests of agents", () => {
     expect(manifestOf("unknown")).toBeUndefined();
   });
 
-  it("docs/agents.md has the last of each", () => {
+  it("agree with docs/agents.md, which has the last one of each agent", () => {
     const manifests = knownAgents.flatMap(({ name }) => manifestOf(name) ?? []);
     expect(readFileSync(join(root, "docs", "agents.md"), "utf8")).toContain(tableOf(manifests));
   });

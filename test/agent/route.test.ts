@@ -1,5 +1,5 @@
 /**
- * A hostile agent at its own model route: what it says there opens nothing but models, is counted, and takes no memory.
+ * A hostile agent at its own model route: what it sends reaches only models, is metered, and fills no memory.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ async function attacked(way: string) {
 const isSmuggled = ({ body }: { readonly body: string }) => body.includes("SMUGGLED");
 
 describe("a hostile agent at its model route", () => {
-  it("reaches no path but those of models, and no other host", async () => {
+  it("reaches only the paths of models, and no other host", async () => {
     const { home, said } = await attacked("paths");
     await using _ = home;
     expect(said).toHaveLength(13);
@@ -38,10 +38,10 @@ describe("a hostile agent at its model route", () => {
     expect(home.model.requests.filter(isSmuggled)).toEqual([]);
   });
 
-  it("brings no credential of its own, and none of its headers says what a request is", async () => {
+  it("can't change the key, the method or the host of a request by its own headers", async () => {
     const { home, said } = await attacked("headers");
     await using _ = home;
-    // The control: most of them are requests like any other, without what the agent added.
+    // The control: most of them are forwarded like any other request, without what the agent added.
     expect(said.filter((line) => line.endsWith(" 200")).length).toBeGreaterThan(4);
     expect(said.slice(0, 2)).toEqual(["two lengths 400", "length and pieces 400"]);
     const smuggled = home.model.requests.filter(isSmuggled);
@@ -56,7 +56,7 @@ describe("a hostile agent at its model route", () => {
     }
   });
 
-  it("is counted also where it hangs up before an answer tells what it cost, by what was asked and came", async () => {
+  it("is metered by an estimate if it hangs up before the answer reports its tokens", async () => {
     const { home, said, metered } = await attacked("unmetered");
     await using _ = home;
     expect(said).toEqual(["unmetered 200"]);
@@ -65,7 +65,7 @@ describe("a hostile agent at its model route", () => {
     expect(estimated?.["inputTokens"]).toBeGreaterThan(4000);
   });
 
-  it("has so many bytes of requests under way at most", async () => {
+  it("is refused requests beyond a limit of bytes under way, until there is room again", async () => {
     const { home, said } = await attacked("large");
     await using _ = home;
     expect(said).toEqual(["large 4 wait", "large waits 503", "again waits"]);

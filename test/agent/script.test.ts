@@ -1,6 +1,6 @@
 /**
- * The script agent, through a gate over the tools of a real task: its steps, its variables, what it expects, and how it
- * goes on after it was cut off, paused or held.
+ * The script agent, through a gate over the tools of a real task: its steps, its variables, what it expects,
+ * and how it goes on after it was cut off, paused or held.
  */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: scripts have variables of their own
 import { existsSync, readFileSync } from "node:fs";
@@ -63,7 +63,7 @@ describe("a script", () => {
 
   const inRoot = async (name: string) => join(await home.root(), name);
 
-  it("runs its steps in one turn, with variables of earlier ones", async () => {
+  it("runs its steps in one turn, and a step can use the results of earlier ones", async () => {
     const script = `
 vars: { who: nobody, greeting: hello }
 steps:
@@ -109,7 +109,7 @@ steps:
     ["a whole text", "{ tool: read_file, with: { path: a.txt }, expect: { equals: on } }", 'is not \\"on\\"'],
     ["a tool that the lane lacks", "{ tool: git_push }", "its outcome was refused, not ok"],
     [
-      "an expression that never ends",
+      "an expression that takes too long",
       '{ tool: run_command, with: { command: "printf %40s | tr \' \' a; echo b" }, expect: { matches: "^(a+)+$" } }',
       "does not match",
     ],
@@ -123,7 +123,7 @@ steps:
     expect(await records("turn_ended")).toMatchObject([{ outcome: "failed" }]);
   });
 
-  it("continues, or shows a text, if a step has that", async () => {
+  it("continues, or shows a text, when a step fails and its on_failure says so", async () => {
     const fails = "tool: run_command, with: { command: exit 1 }";
     const goesOn = `steps:\n  - { ${fails}, on_failure: continue }\n  - { say: went on }\n`;
     expect(await drive(goesOn)).toMatchObject({ outcome: "done" });
@@ -137,7 +137,7 @@ steps:
     expect(shown).toContain("y is a text, so it has no field z");
   });
 
-  it("script-1 runs no step again that has an outcome; a step that was cut off runs again, with a note", async () => {
+  it("script-1 goes on without repeating finished steps, and runs the step that was cut off again with a note", async () => {
     const script = `
 steps:
   - { say: begins }
@@ -165,7 +165,7 @@ steps:
     expect(readFileSync(await inRoot("end"), "utf8")).toBe("first 0 run\nrun");
   });
 
-  it("a step that must not happen twice fails if it was cut off", async () => {
+  it("fails, instead of running a step again, if the step was cut off and has on_cut: fail", async () => {
     const script = "steps:\n  - { tool: run_command, with: { command: echo x >> x }, on_cut: fail }\n";
     gate.cutAt = "step-1";
     await expect(drive(script)).rejects.toThrow("cut off");
@@ -175,7 +175,7 @@ steps:
     expect(shown).toContain("run_command was cut off, and on_cut is fail");
   });
 
-  it("a settled step that failed stops it again after a crash", async () => {
+  it("stops at a failed step again after a crash, without running that step again", async () => {
     const script =
       "steps:\n  - { tool: run_command, with: { command: echo x >> x; exit 1 } }\n  - { say: never }\n";
     expect(await drive(script)).toMatchObject({ outcome: "failed" });
@@ -183,7 +183,7 @@ steps:
     expect(readFileSync(await inRoot("x"), "utf8")).toBe("x\n");
   });
 
-  it("a pause in the middle of a step ends the step, which is run again", async () => {
+  it("ends the current step at a pause, and runs that step again when it goes on", async () => {
     const script =
       "steps:\n  - { tool: run_command, with: { command: 'echo x >> x; [ -e go ] || sleep 1005' } }\n";
     const stopping = new AbortController();
@@ -197,7 +197,7 @@ steps:
     expect(readFileSync(await inRoot("x"), "utf8")).toBe("x\nx\n");
   });
 
-  it("is parked while a person has not decided, and makes the same call again", async () => {
+  it("is parked until a person decides, and then makes the same call again", async () => {
     const script = `
 steps:
   - { tool: run_command, with: { command: echo x >> x } }
@@ -221,7 +221,7 @@ steps:
     expect(home.asked).toHaveLength(2);
   });
 
-  it("waits for a message, once", async () => {
+  it("waits for a message, and does not wait for it again after a restart", async () => {
     const dispatcher = await Dispatcher.open({ home: home.dir });
     const script = `
 steps:
@@ -239,14 +239,14 @@ steps:
     });
   });
 
-  it("what is shown can't take over a terminal", async () => {
+  it("shows no escape sequences, which could take over a terminal", async () => {
     await drive(
       'steps:\n  - { say: "a\\u001b]0;x\\u0007" }\n  - { tool: read_file, with: { path: "\\u001b[2J" } }\n',
     );
     expect(shown).not.toContain("\u001b");
   });
 
-  it("every example of the documentation does what it says", async () => {
+  it("runs every example of docs/script.md to a successful end", async () => {
     const text = readFileSync(join(import.meta.dirname, "..", "..", "docs", "script.md"), "utf8");
     const examples = [...text.matchAll(/```yaml\n([\s\S]*?)```/g)]
       .map(([, example = ""]) => example)
@@ -290,7 +290,7 @@ describe("the form of a script", () => {
     ["steps:\n  - say: '${task}'", 2, /what the task is asked to do/],
     ["steps:\n  - say: a\n  - say: '${}'", 3, /no variable/],
     ["steps:\n  - say: a\n  - say: b\n    say: c", 4, /unique/],
-  ])("%j is refused at its line", async (text, line, reason) => {
+  ])("refuses %j and names the line", async (text, line, reason) => {
     await expect(parseScript(text, {})).rejects.toMatchObject({
       code: "script_invalid",
       message: expect.stringMatching(reason),
@@ -298,13 +298,13 @@ describe("the form of a script", () => {
     });
   });
 
-  it("accepts given variables, its own variables, and text that only looks like one", async () => {
+  it("accepts given variables, the script's own, and text that only looks like a variable", async () => {
     const text = "vars: { a: one, b: two }\nsteps:\n  - say: '${a} ${b} $${c} ${d.e}'";
     const { vars } = await parseScript(text, { b: "given", d: "x" });
     expect(vars).toEqual({ a: "one", b: "given", d: "x" });
   });
 
-  it("an agent that has the gate's tools alone is held to a lane that runs no commands", () => {
+  it("an agent with only the gate's tools is accepted in a lane without commands", () => {
     expect(() => assertHeld(specOf(""), { name: "edit", isWithoutCommands: true })).not.toThrow();
   });
 });

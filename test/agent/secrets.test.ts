@@ -1,6 +1,6 @@
 /**
- * A planted key and a planted login stand nowhere that a session or a crash of one of its processes could show. What
- * looks for them finds a text that was put into the same places.
+ * A planted key and a planted login are nowhere that a session, or a crash of one of its processes, could
+ * reveal them. As a control, the same search finds a decoy that was put into the same places.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -23,18 +23,18 @@ import {
 const LOGIN = "sk-ant-oat01-planted-login-7c61e0";
 const REFRESH = "sk-ant-ort01-planted-refresh-92b3fd";
 const SECRETS = [PLANTED_KEY, LOGIN, REFRESH];
-/** In a file that the settings name, for a provider that no agent here asks. */
+/** In a file that settings.yaml names, for a provider that no agent here uses. */
 const IN_FILE = "sk-planted-in-a-file-1b77d2";
-/** What an agent says and writes, and so stands wherever it could have put a secret. */
+/** The agent says and writes this, so it is in every place where the agent could have put a secret. */
 const DECOY = "DECOY-5e1f73";
 const SESSIONS = ["keyed", "logged-in"];
-/** It looks for all that it can reach, and is at work until it is let go on. */
+/** Reads everything that it can reach, and keeps running while the test looks. */
 const LOOK = `echo ${DECOY} | tee ~/state made.txt; cat ~/.claude/.credentials.json ~/.claude/*.json; env; cat /proc/*/environ /proc/*/cmdline | tr '\\0' '\\n'; DECOY=${DECOY} sleep 300`;
 
-/** All that runs for this home: session processes with what they have started, and the broker. */
+/** All processes of this home: session processes with their children, and the broker. */
 const pidsOf = (home: AgentHome) => [...new Set(home.processes().flatMap((pid) => treeOf(pid)))];
 
-/** Everything on disk: a core would be written where a process stands. */
+/** Looks everywhere on disk: a core dump would be written to the working directory of its process. */
 function onDisk(home: AgentHome, texts: readonly string[]): string[] {
   const repos = join(home.dir, "repos");
   const stores = readdirSync(repos).map((name) => join(repos, name, "store.git"));
@@ -48,7 +48,10 @@ async function inExport(home: AgentHome, session: string, texts: readonly string
   return [...findInExport(file, texts)];
 }
 
-/** With a key of the environment; and with the login, where the command that a person waits for is looked at, too. */
+/**
+ * One session uses a key from the environment. The other uses the login, and runs in the foreground, so that
+ * the command that a person waits for is searched, too.
+ */
 async function start(home: AgentHome): Promise<{ readonly foreground: Promise<unknown> }> {
   await home.run("keyed", "[[look]]", "--detach");
   for (const name of ["ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"]) home.env[name] = "";
@@ -62,8 +65,8 @@ const wordsOf = (pid: number) => readTextOr(`/proc/${pid}/cmdline`, "").split("\
 if (!hasSandbox)
   console.log("left out: where a secret could be shown: without a sandbox an agent reads its user's files");
 
-describe.skipIf(!hasSandbox)("what could show a secret", () => {
-  it("has neither the key nor the login, while agents run and after each process has crashed", async () => {
+describe.skipIf(!hasSandbox)("the key and the login of an agent", () => {
+  it("are nowhere but in the broker's memory, even after each process has crashed", async () => {
     await using home = await AgentHome.start({
       look: [{ call: { bash: { command: LOOK } } }, { say: `${DECOY} ${"long ".repeat(20_000)}` }],
     });
@@ -77,7 +80,7 @@ describe.skipIf(!hasSandbox)("what could show a secret", () => {
     home.env["HOME"] = person;
     home.env["HOLDFAST_USER_HOME"] = person;
     const { foreground } = await start(home);
-    // The control: it is what the model was asked with.
+    // The control: the model was asked with them.
     const sent = home.model.requests.map(({ headers }) => headers["x-api-key"] ?? headers.authorization);
     expect(sent.sort()).toEqual([`Bearer ${LOGIN}`, PLANTED_KEY]);
 
@@ -89,7 +92,8 @@ describe.skipIf(!hasSandbox)("what could show a secret", () => {
     const shown = pids.flatMap((pid) => findInProcess(pid, [DECOY]));
     for (const name of ["cmdline", "environ"])
       expect(shown).toContainEqual(expect.stringMatching(`/${name}$`));
-    // What a core dump would have. The broker's own memory has them, which is the control, and gets into none.
+    // What a core dump would contain. The control is the broker's memory, which has the secrets; the broker
+    // dumps no core.
     if (canReadMemory(broker)) {
       expect(findInMemory(broker, SECRETS)).toHaveLength(SECRETS.length);
       for (const pid of pids.filter((one) => one !== broker))
@@ -98,7 +102,7 @@ describe.skipIf(!hasSandbox)("what could show a secret", () => {
     expect(readFileSync(`/proc/${broker}/limits`, "utf8")).toMatch(/^Max core file size +0 +0 /m);
     expect(onDisk(home, SECRETS)).toEqual([]);
 
-    // Each crashes: an agent, a session process, the broker.
+    // One of each crashes: an agent, a session process, the broker.
     signalIfThere(home.pidsOf("agent", await conversationOf(home, "keyed"))[0] ?? 0, "SIGSEGV");
     signalIfThere(home.hostPid(home.idOf("logged-in")) ?? 0, "SIGSEGV");
     signalIfThere(broker, "SIGSEGV");

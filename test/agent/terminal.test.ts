@@ -1,5 +1,5 @@
 /**
- * Claude Code's own interface in a terminal of its session: what it gets at its start.
+ * Claude Code's own interface in a terminal of its session: what it is told when it starts.
  */
 import { describe, expect, it } from "vitest";
 import { readTextOr } from "../../src/util/index.ts";
@@ -9,7 +9,7 @@ import { until } from "../support/hosts.ts";
 import { hasScript } from "../support/terminal.ts";
 
 describe.skipIf(!hasSandbox || !hasScript)("an agent's own interface", () => {
-  it("gets a summary of earlier work; after a crash it goes on, and is not given the same request again", async () => {
+  it("starts with a summary of earlier work, and resumes after a crash without the same request again", async () => {
     await using home = await AgentHome.start({ one: [{ say: "FIRST-SAID" }] });
     await home.run("one", "[[one]]");
     await home.holdfast("run", "--session", "one", "-i", "--detach", "--agent", "claude", "[[one]] NEXT");

@@ -17,7 +17,7 @@ const names = Object.keys(WORKERS);
 const markOf = (name: string) => `MARK-OF-${name.toUpperCase()}`;
 const marksIn = (text: string) => names.filter((name) => text.includes(markOf(name)));
 
-/** Each goes on when it is let, so that all of them are at work at once. */
+/** Each waits for a file before it goes on, so that all of them are at work at once. */
 const scriptOf = (name: string): Script => [
   {
     call: {
@@ -29,7 +29,7 @@ const scriptOf = (name: string): Script => [
   { say: `Done by ${markOf(name)}.` },
 ];
 
-/** Which marks stand in the files below a directory. */
+/** The marks in the files below a directory. */
 function marksBelow(dir: string): string[] {
   const texts = readdirSync(dir, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -38,7 +38,7 @@ function marksBelow(dir: string): string[] {
 }
 
 describe.skipIf(!hasSandbox)("five agents of two kinds in one repo at once", () => {
-  it("each has its own state; their branches merge with plain git, and no mark crosses", async () => {
+  it("have separate files and conversations, and their branches merge with plain git", async () => {
     await using home = await AgentHome.start(Object.fromEntries(names.map((name) => [name, scriptOf(name)])));
     const workers = Object.entries(WORKERS);
     await Promise.all(
@@ -54,7 +54,7 @@ describe.skipIf(!hasSandbox)("five agents of two kinds in one repo at once", () 
       expect(records.find(({ type }) => type === "task_ended")?.data["outcome"], name).toBe("unverified");
       expect(records.find(({ type }) => type === "conversation_begun")?.data["agent"]).toBe(agent);
       expect(records.filter(({ type }) => type === "tool_called")).toHaveLength(1);
-      // Its own is there, which is the control, and no other.
+      // Its own mark is there, which is the control, and no other mark.
       expect(marksBelow(home.sessionDir(home.idOf(name))), name).toEqual([name]);
       const asked = home.model.requests.filter(({ step }) => step?.script === name);
       expect(asked.flatMap(({ body }) => marksIn(body))).toEqual([name]);

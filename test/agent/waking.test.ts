@@ -10,7 +10,7 @@ if (!hasSandbox) console.log("left out: messages that wake an agent: it is woken
 const said = { one: [{ say: "FIRST-SAID" }] };
 
 describe.runIf(hasSandbox)("a message to a session at rest", () => {
-  it("from a person wakes it, in its conversation; a message from a session, with --no-wake, or to a paused session does not", async () => {
+  it("wakes its agent only if it is from a person, without --no-wake, and the session was not paused", async () => {
     await using home = await AgentHome.start(said);
     await Promise.all([home.run("one", "[[one]]"), home.run("other", "[[one]]")]);
     const atRest = () => until(() => home.hostPid(home.idOf("one")) === undefined);
@@ -23,7 +23,7 @@ describe.runIf(hasSandbox)("a message to a session at rest", () => {
     await home.holdfast("wait", "one");
     const last = JSON.stringify(home.model.requests.at(-1)?.body);
     for (const text of ["FIRST-SAID", "LEFT-UNREAD", "OF-ANOTHER", "WOKEN-BY"]) expect(last).toContain(text);
-    // Nothing of it is due after this: it was paused all the same.
+    // Nothing is due after this, but a person has paused it.
     await home.holdfast("run", "--session", "one", "--detach", "--", "sleep", "60");
     await until(async () => (await home.records("one")).at(-1)?.type === "process_started");
     await home.holdfast("pause", "one");
@@ -31,12 +31,12 @@ describe.runIf(hasSandbox)("a message to a session at rest", () => {
     const { stdout } = await home.holdfast("show", "one", "--json");
     expect(JSON.parse(stdout)).toMatchObject({ due: "nothing", pausedFor: "asked" });
     expect(await isWoken("one", "later")).toBe(false);
-    // Nor is the sandbox waived again by a message.
+    // Nor does a message waive the sandbox again.
     await home.run("bare", "[[one]]", "--no-sandbox");
     expect(await isWoken("bare", "more")).toBe(false);
   });
 
-  it("permits nothing: the agent has its lane, or a narrower one, no hosts of the last task, and its model", async () => {
+  it("gives its agent the model of the last task, the same lane or a narrower one, and no hosts", async () => {
     await using home = await AgentHome.start(said);
     const wokenIn = async (lane: string) => {
       const more = ["--lane", lane, "--host", "example.org", "--model", `model-${lane}`];

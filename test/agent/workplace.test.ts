@@ -54,7 +54,7 @@ describe("a user's own loop", () => {
     await session.close();
   });
 
-  it("is stopped in the middle of a turn, and can end it", async () => {
+  it("can be stopped in the middle of a turn, and can still end that turn", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -86,7 +86,7 @@ describe("a user's own loop", () => {
     const process = await work.start(["sh", "-c", "(while true; do echo tick; sleep 0.02; done) & wait"]);
     while (ticks < 3) await sleep(20);
     process.freeze();
-    // What was in the pipe.
+    // What was already in the pipe still arrives.
     await sleep(200);
     const frozenAt = ticks;
     await sleep(500);
@@ -99,7 +99,7 @@ describe("a user's own loop", () => {
     await session.close();
   });
 
-  it("checkpoint-2 a checkpoint counts until something can write again", async () => {
+  it("checkpoint-2 a checkpoint counts only if its command was frozen, and only until the command is thawed", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -120,13 +120,13 @@ describe("a user's own loop", () => {
     await session.close();
   });
 
-  it("checkpoint-2 without a sandbox a checkpoint does not count while a child of an ended process may live on", async () => {
+  it("checkpoint-2 without a sandbox, a checkpoint does not count if a child may have outlived its command", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const session = await hf.openSession({ repo: home.main });
     const task = await hf.startTask(session, { sandbox: false });
     const { root } = await task.capsule.attach();
-    // The command ends only when its child has a process group of its own: what is still in the command's is ended with it.
+    // The child needs a process group of its own: what is in the command's group is ended with the command.
     const stray = "touch up; while [ ! -e go ]; do sleep 0.01; done; echo late > late";
     const command = 'setsid -f sh -c "$1"; while [ ! -e up ]; do sleep 0.01; done';
     await task.runTurn(["sh", "-c", command, "sh", stray]);
@@ -136,14 +136,14 @@ describe("a user's own loop", () => {
     writeFileSync(join(root, "go"), "");
     await expect.poll(() => existsSync(join(root, "late")), { timeout: 60_000 }).toBe(true);
     await task.rest();
-    // Otherwise forks would stand on a layer under the name of a snapshot that has other files.
+    // Otherwise forks would use a layer that has the name of a snapshot with other files.
     const { settled, stack } = task.capsule.spec;
     expect([settled, ...stack]).not.toContain(snapshot?.commit);
     expect((await task.end("cancelled")).stat.files).toBe(3);
     await session.close();
   });
 
-  it("takes messages from the inbox, each one until it confirms it", async () => {
+  it("gets the same message from the inbox until it confirms it", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const hf = await home.open();

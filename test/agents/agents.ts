@@ -1,20 +1,20 @@
 /**
- * The agents of docs/agents.md: where they are found, what lies in HOME so that they ask nothing at their start, and
- * the command that goes on with a conversation or begins one.
+ * The agents of docs/agents.md: where they are found, which files in HOME keep them from asking anything when
+ * they start, and the command that continues a conversation or begins one.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 export interface Agent {
   readonly name: string;
-  /** As the page has it. */
+  /** As in docs/agents.md. */
   readonly command: string;
-  /** What stands before it for the first time in a fork, whose HOME is at another path. */
+  /** Put before the command the first time in a fork, whose HOME is at another path. */
   readonly inFork?: string;
-  /** Below HOME; what it takes to reach the model at `url`, in a repo at `repo`. */
+  /** Files below HOME that it needs to reach the model at `url`, in a repo at `repo`. */
   files(url: string, repo: string): Record<string, string>;
   env(url: string): Record<string, string>;
-  /** Stands on its screen when it can be typed to. */
+  /** Is on its screen when it accepts input. */
   readonly ready: string;
 }
 
@@ -99,7 +99,7 @@ export const agents: readonly Agent[] = [
   },
 ];
 
-/** HOLDFAST_AGENTS is a directory where npm installed them; not below /tmp, which is another one in a sandbox. */
+/** HOLDFAST_AGENTS is where npm installed them; not below /tmp, because a sandbox has its own /tmp. */
 const installed = process.env["HOLDFAST_AGENTS"];
 export const agentPath = [installed && join(installed, "node_modules", ".bin"), process.env["PATH"]]
   .filter(Boolean)
@@ -112,7 +112,7 @@ export function pathOf(program: string): string | undefined {
     .find((path) => existsSync(path));
 }
 
-/** Whether it was put there to be tried. */
+/** Whether it was installed for these tests. */
 export const isForTests = (path: string) => installed !== undefined && path.startsWith(join(installed, "/"));
 
 export function isInstalled({ name }: Pick<Agent, "name">): boolean {

@@ -1,6 +1,6 @@
 /**
- * The commands of docs/agents.md, with the real agents where they are installed, against a scripted model: each goes on
- * with its conversation after a kill and after a pause, and in a fork.
+ * The commands of docs/agents.md, with the real agents that are installed, against a scripted model: each
+ * goes on with its conversation after a kill and after a pause, and in a fork.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,9 +19,9 @@ for (const agent of agents)
 if (!hasSandbox) console.log("left out: the tests of agents: without a sandbox HOME would be the user's own");
 
 const ATTEMPTS = 4;
-/** One that has just begun looks at the repo and for updates before it asks its model; on a busy machine, for long. */
+/** A new agent process looks at the repo and for updates first, which is slow on a busy machine. */
 const HEARD_MS = 45_000;
-/** One that looks for the network first takes its time. */
+/** An agent that looks for the network first is slow to start. */
 const READY_MS = 90_000;
 
 /** One agent in one home, as a person uses it. */
@@ -37,13 +37,13 @@ class ByHand {
   }
 
   async #cli(...args: string[]): Promise<string> {
-    // The sandbox shows what the PATH of the person leads to.
+    // The sandbox makes visible what is on the person's PATH.
     const { status, stdout, stderr } = await runCli(this.#home.dir, args, { PATH: agentPath });
     expect(status, stderr).toBe(0);
     return stdout.trim();
   }
 
-  /** A session whose HOME has what keeps the agent from asking. */
+  /** Opens a session whose HOME has the files that keep the agent from asking. */
   async open(): Promise<string> {
     const { main } = this.#home;
     const files = this.#agent.files(this.#model.url, main);
@@ -69,7 +69,7 @@ class ByHand {
     await this.#cli("run", ...asked, "--", "sh", "-c", command);
   }
 
-  /** Types it when the agent is ready, and again where it was not; resolves to what the model was asked then. */
+  /** Types the text when the agent is ready, and again if it was missed. Returns what the model was asked. */
   async say(id: string, text: string): Promise<string> {
     const dispatcher = await this.#home.dispatcher();
     const path = await until(() => dispatcher.processOf(id)?.terminal ?? "");
@@ -92,7 +92,8 @@ class ByHand {
     expect(request, window.shown.slice(-2000)).toBeDefined();
     const body = request?.body ?? "";
     const answer = `ANSWER-${lastAnswer(body) + 1}`;
-    // Not by the screen: what is shown may not be written down yet, and letters that stood there before are not sent again.
+    // The screen can't tell: what it shows may not be stored yet, and characters that are already there are
+    // not sent again.
     await until(() => isIn(this.#home.sessionDir(id, "home"), answer));
     return body;
   }
@@ -110,7 +111,7 @@ class ByHand {
   fork = async (id: string) => this.#home.idOf(await this.#cli("fork", id));
 }
 
-/** The number of the last answer that a request has; 0 where it has none. */
+/** The number of the last answer in a request; 0 if it has none. */
 function lastAnswer(body: string): number {
   return Math.max(0, ...[...body.matchAll(/ANSWER-(\d+)/g)].map(([, number]) => Number(number)));
 }
@@ -121,16 +122,16 @@ function isIn(dir: string, text: string): boolean {
     try {
       return readFileSync(join(parentPath, name)).includes(text);
     } catch {
-      // Gone meanwhile.
+      // It is gone meanwhile.
       return false;
     }
   });
 }
 
-describe.skipIf(!hasSandbox || !hasScript)("an agent by hand", () => {
+describe.skipIf(!hasSandbox || !hasScript)("an agent that a person starts in a terminal", () => {
   for (const agent of agents)
     it.skipIf(!isInstalled(agent))(
-      `${agent.name}: its conversation outlives a kill and a pause, and a fork has it`,
+      `${agent.name}: the conversation survives a kill and a pause, and goes on in a fork`,
       async () => {
         using home = new HostHome();
         await using model = await startScriptedModel();

@@ -1,6 +1,6 @@
 /**
- * A person and Claude Code, the real one where it is installed (npm run test:agents), against a scripted model: its own
- * interface in a terminal, and a window onto one that works by itself.
+ * A person and the real Claude Code, if it is installed (npm run test:agents), against a scripted model: its
+ * own interface in a terminal, and a window on a session in which it works by itself.
  */
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
@@ -24,7 +24,7 @@ describe.skipIf(!hasSandbox || !hasScript || !isHere)("claude and a person", () 
   const inTerminal = (home: AgentHome, ...args: string[]) => new Terminal(home, args, undefined, home.env);
   const lastAsked = (home: AgentHome) => home.model.requests.findLast(({ isTurn }) => isTurn)?.body ?? "";
 
-  it("run -i is its own interface, with its session's keys, files and conversation, which goes on", async () => {
+  it("run -i shows claude's own interface; its work is committed, and its conversation can be continued", async () => {
     await using home = await start({
       made: [{ call: { write: { path: "made.txt", content: "made\n" } } }, { say: "FIRST-SAID" }],
     });
@@ -50,7 +50,7 @@ describe.skipIf(!hasSandbox || !hasScript || !isHere)("claude and a person", () 
     expect(begun.map(({ data }) => data["how"])).toEqual(["new", "resumed"]);
   });
 
-  it("attach shows its text as it comes, and what is typed there reaches it in its turn", async () => {
+  it("attach shows claude's text as it comes, and what a person types there reaches it in the same turn", async () => {
     await using home = await start({
       long: [
         { say: "BEFORE-THE-TOOL", ...bash("for i in 1 2 3 4 5 6; do sleep 1; done") },

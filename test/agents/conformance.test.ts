@@ -1,6 +1,7 @@
 /**
- * What an adapter has to do, with each real agent that is installed (npm run test:agents), against a scripted model. What
- * agents differ in is seen here and compared with the agent's manifest; all else holds for every agent.
+ * What an adapter has to do, tried with each real agent that is installed (npm run test:agents), against a
+ * scripted model. Where agents differ, what is seen is compared with the agent's manifest; everything else
+ * holds for all.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -18,20 +19,20 @@ import { gitIn } from "../support/repo.ts";
 import { agentPath, isForTests, pathOf } from "./agents.ts";
 import { isWriting, Observed } from "./observed.ts";
 
-/** How each names its shell, for a call of it where it is not offered. */
+/** The name of each agent's shell tool, to call it where it is not offered. */
 const SHELLS: Readonly<Record<string, string>> = {
   claude: "Bash",
   opencode: "bash",
   gemini: "run_shell_command",
   goose: "shell",
 };
-/** The model takes so long, in which the agent is stopped; then the agent has so long to do without an answer. */
+/** How long the model takes, to stop the agent meanwhile; how long the agent then gets no answer. */
 const ANSWER_MS = 4_000;
 const ALONE_MS = 4_000;
 
 const write = (content: string) => ({ call: { write: { path: "made.txt", content } } });
 const bash = (command: string) => ({ call: { bash: { command } } });
-/** In a form that no agent minds: some refuse a long sleep, or a command inside another. */
+/** In a form that every agent accepts: some refuse a long sleep, or a command inside another. */
 const seconds = (count: number) => `for i in ${"x ".repeat(count)}; do sleep 1; done`;
 
 if (!hasSandbox)
@@ -79,11 +80,11 @@ describe.skipIf(!hasSandbox).each(here)(
     const hasRun = (home: AgentHome, session: string) =>
       existsSync(home.sessionDir(home.idOf(session), "home", "ran"));
     const lastAsked = (home: AgentHome) => home.model.requests.findLast(({ isTurn }) => isTurn)?.body ?? "";
-    /** Whether the agent went on in its own conversation: else it was told the journal's story. */
+    /** Whether the agent went on in its own conversation; otherwise it was told the journal's story. */
     const isResumed = async (home: AgentHome, session: string) =>
       (await ofType(home, session, "conversation_begun")).at(-1)?.["how"] === "resumed";
 
-    it("gate: an external tool of the session is held, its task is parked, and the same call is done when it was granted", async () => {
+    it("gate: a call of an external tool parks the task, and is done when a person has approved it", async () => {
       const push = {
         call: { mcp: { server: "holdfast", tool: "git_push", args: { branch: "from-agent" } } },
       };
@@ -105,13 +106,13 @@ describe.skipIf(!hasSandbox).each(here)(
       const yes = await home.holdfast("approve", id, "--yes", "--fingerprint", fingerprint);
       expect(yes.status, yes.stderr).toBe(0);
       const end = await home.holdfast("wait", "pushing");
-      // One that has forgotten its calls makes the same one again when it is told of the decision: that is asked anew.
+      // An agent that has forgotten its calls repeats this one after the decision, which is a new approval.
       const isForgotten = end.status === 3;
       expect(end.status, `${end.stdout}${end.stderr}`).toBe(isForgotten ? 3 : 0);
       observed.saw("remembersGateCalls", !isForgotten);
       expect(gitIn(bare, "show", "from-agent:made.txt")).toBe("made");
       expect(await ofType(home, "pushing", "action_ended")).toMatchObject([{ outcome: "ok" }]);
-      // The gate has them on record, and the adapter not once more.
+      // The gate records these calls, and the adapter does not record them again.
       const pushes = (await ofType(home, "pushing", "tool_called")).filter(
         ({ args }) => (args as { branch?: string }).branch === "from-agent",
       );
@@ -120,7 +121,7 @@ describe.skipIf(!hasSandbox).each(here)(
     });
 
     it.runIf(name === "claude")(
-      "tools: gateway: its own tools are gone, and the session's do the work",
+      "tools: gateway: the agent has no tools of its own and works with the session's tools",
       async () => {
         const mcp = (tool: string, args: object) => ({ call: { mcp: { server: "holdfast", tool, args } } });
         await using home = await start({
@@ -147,7 +148,7 @@ describe.skipIf(!hasSandbox).each(here)(
       },
     );
 
-    it("new: its tools, its text, its work, and usage equal to the script's", async () => {
+    it("new: the first task records its tool calls, shows its text, commits its work and meters its tokens exactly", async () => {
       await using home = await start({
         hello: [
           { ...write("made\n"), usage: { cacheWriteTokens: 3000 } },
@@ -163,7 +164,7 @@ describe.skipIf(!hasSandbox).each(here)(
       const spent = await ofType(home, "hello", "usage_metered");
       const sum = (field: string) => spent.reduce((all, one) => all + Number(one[field]), 0);
       const { cacheWriteTokens, ...used } = home.model.usageOf("hello");
-      // Only Anthropic's answers tell what was written to a cache from what was read.
+      // Only Anthropic's answers distinguish what was written to a cache from what was read.
       const hasWrites = spent.every((one) => one["provider"] === "anthropic");
       const [uncounted, written] = hasWrites ? [0, cacheWriteTokens] : [cacheWriteTokens, 0];
       expect({
@@ -174,7 +175,7 @@ describe.skipIf(!hasSandbox).each(here)(
       }).toEqual({ ...used, inputTokens: used.inputTokens + uncounted, cacheWriteTokens: written });
     });
 
-    it("a call of a tool that the lane does not have is refused before it runs, offered or not", async () => {
+    it("refuses a call of a tool that the lane does not have and that was not offered, if its manifest says so", async () => {
       const tool = { name: SHELLS[name] ?? "", args: { command: "touch ~/ran", description: "Tries it" } };
       await using home = await start({
         shell: [{ call: { tool: { ...tool, isUnoffered: true } } }, { say: "All done." }],
@@ -182,13 +183,13 @@ describe.skipIf(!hasSandbox).each(here)(
       await run(home, "reader", "please do [[shell]]", "--lane", "read-only");
       expect(await ofType(home, "reader", "task_ended")).toMatchObject([{ files: 0, outcome: "done" }]);
       observed.saw("refuseCalls", !hasRun(home, "reader"));
-      // It was the agent that didn't: the sandbox would have let it.
+      // The control: it was the agent that refused; the sandbox would have allowed it.
       const control = ["--repo", home.main, "--name", "control", "--lane", "read-only"];
       await home.holdfast("run", ...control, "--", "sh", "-c", "touch ~/ran");
       expect(hasRun(home, "control")).toBe(true);
     });
 
-    it("a tool that has an effect waits for our answer, if its agent asks", async () => {
+    it("waits for an answer before a tool takes effect, if its manifest says so", async () => {
       await using home = await start({
         touch: [{ ...bash("touch ~/ran"), delayMs: ANSWER_MS }, { say: "All done." }],
       });
@@ -198,7 +199,7 @@ describe.skipIf(!hasSandbox).each(here)(
       const host = home.hostPid(id) ?? 0;
       const agent = treeOf(host).filter((pid) => pid !== host && commandOf(pid).includes(program));
       signal(agent, "SIGSTOP");
-      // All of the answer lies where the agent will read it.
+      // By then the whole answer is where the agent will read it.
       await until(async () => (await ofType(home, "touch", "usage_metered")).length > 0);
       expect(hasRun(home, "touch")).toBe(false);
       signal([host], "SIGSTOP");
@@ -211,14 +212,14 @@ describe.skipIf(!hasSandbox).each(here)(
       observed.saw("asksBeforeEffect", hasAsked);
     });
 
-    it("killed in the middle of a turn, it goes on", async () => {
+    it("goes on after a kill in the middle of a turn, and no call takes effect twice", async () => {
       await using home = await start({
         long: [bash(`echo x >> effects; ${seconds(4)}`), { say: "All done." }],
       });
       await run(home, "long", "[[long]]", "--detach");
       const id = home.idOf("long");
       await until(() => readTextOr(`${home.capsuleDir(id)}/upper/effects`, ""));
-      // One that writes its calls down does so while the tool runs.
+      // An agent that stores its calls does so while the tool runs.
       await sleep(500);
       process.kill(home.hostPid(id) ?? 0, "SIGKILL");
       await home.holdfast("resume", "long");
@@ -226,13 +227,13 @@ describe.skipIf(!hasSandbox).each(here)(
       expect(await ofType(home, "long", "task_ended")).toMatchObject([{ outcome: "unverified" }]);
       expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
       observed.saw("resume", await isResumed(home, "long"));
-      // One that forgets the call makes it again, and is refused it.
+      // An agent that forgets the call makes it again, and is refused.
       const asked = (await ofType(home, "long", "tool_called")).filter(isOf("effects"));
       observed.saw("remembersOpenCalls", asked.length === 1);
       expect(shown(home, "holdfast/long:effects")).toBe("x\n");
     });
 
-    it("paused in the middle of a turn, it goes on, and makes no call again that was done", async () => {
+    it("goes on after a pause in the middle of a turn, and does not repeat a call that was done", async () => {
       await using home = await start({
         long: [
           bash("echo x >> effects"),
@@ -251,7 +252,7 @@ describe.skipIf(!hasSandbox).each(here)(
       expect(shown(home, "holdfast/long:effects")).toBe("x\ny\n");
     });
 
-    it("cancelled, it ends; a fork and a rewind have the files and the conversation of their turn", async () => {
+    it("ends when it is cancelled; a fork and a rewind have the files and the conversation of their turn", async () => {
       await using home = await start({
         one: [write("one\n"), { say: "FIRST-SAID" }],
         copy: [bash("cp made.txt copy.txt"), { say: "Copied." }],
@@ -279,7 +280,7 @@ describe.skipIf(!hasSandbox).each(here)(
       expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
     });
 
-    it("a message reaches it: in its turn where it can be steered, else in the next", async () => {
+    it("gets a message in the current turn if it can be steered, otherwise in the next turn", async () => {
       await using home = await start({
         long: [bash(seconds(3)), { say: "Went on." }],
       });
@@ -294,7 +295,7 @@ describe.skipIf(!hasSandbox).each(here)(
       expect(lastAsked(home)).toContain("STEERED this way");
     });
 
-    it("a budget that is reached in the middle of a turn parks its task, which then goes on", async () => {
+    it("is parked when its budget is reached in the middle of a turn, and goes on when the budget is raised", async () => {
       await using home = await start({
         dear: [
           bash("echo x >> effects"),
@@ -311,13 +312,13 @@ describe.skipIf(!hasSandbox).each(here)(
       expect(await ofType(home, "dear", "task_ended")).toMatchObject([{ outcome: "unverified" }]);
       expect(await isResumed(home, "dear")).toBe(true);
       expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
-      // What some ask beside their conversation may be held first: then the second call is not let run any more.
+      // Some also ask outside of their conversation. If that is held first, the second call is refused.
       const isRefused = ({ outcome }: { readonly [field: string]: unknown }) => outcome === "refused";
       const isKeptBack = (await ofType(home, "dear", "tool_returned")).some(isRefused);
       expect(shown(home, "holdfast/dear:effects")).toBe(isKeptBack ? "x\n" : "x\ny\n");
     });
 
-    it("two at once know nothing of each other", async () => {
+    it("two sessions at once see nothing of each other", async () => {
       await using home = await start({
         a: [write("MARK-A\n"), { say: "A is done." }],
         b: [write("MARK-B\n"), { say: "B is done." }],
@@ -333,7 +334,7 @@ describe.skipIf(!hasSandbox).each(here)(
   },
 );
 
-/** Whether a call names it. */
+/** Whether the arguments of a call contain the word. */
 const isOf = (word: string) => (call: { readonly [field: string]: unknown }) =>
   JSON.stringify(call["args"]).includes(word);
 

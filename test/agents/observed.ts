@@ -1,6 +1,6 @@
 /**
- * What a conformance run sees of an agent, against its manifest. With HOLDFAST_MANIFEST=write what was seen becomes the
- * manifest; else anything that differs from it fails.
+ * Compares what a conformance run sees of an agent with its manifest. With HOLDFAST_MANIFEST=write, what was
+ * seen becomes the manifest; otherwise every difference is a failure.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ export class Observed {
     expect(isSo, words).toBe(manifest?.can[capability]);
   }
 
-  /** Where all was seen. A part of it would be no manifest. */
+  /** Only if every capability was seen: a manifest is complete. */
   write(): void {
     const names = Object.keys(capabilities) as Capability[];
     const missing = names.filter((name) => !this.#can.has(name));
@@ -38,7 +38,7 @@ export class Observed {
     const own: Manifest = { agent: this.#agent, version: this.#version, triedOn, can };
     const all: Manifest[] = JSON.parse(readFileSync(path, "utf8"));
     const others = all.filter(({ agent, version }) => agent !== own.agent || version !== own.version);
-    // By agent; of each, the last that was tried comes last.
+    // By agent; for each agent, the version that was tried last comes last.
     const sorted = [...others, own].sort((a, b) => a.agent.localeCompare(b.agent));
     writeFileSync(path, `${JSON.stringify(sorted, null, 2)}\n`);
   }

@@ -9,7 +9,7 @@ import { codeOf } from "../support/approvals.ts";
 
 const nested = (depth: number) => `${"[".repeat(depth)}1${"]".repeat(depth)}`;
 
-/** Any JSON that has a form. */
+/** Any JSON value that has a canonical form. */
 const json = fc.letrec<{ value: Json }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4 },
@@ -37,11 +37,11 @@ function shuffled(value: Json): Json {
   );
 }
 
-/** `-0` is the one value that is not what its form says. */
+/** Compares JSON texts, because `-0` has the same canonical form as `0`. */
 const isSame = (a: Json, b: Json) => JSON.stringify(shuffled(a)) === JSON.stringify(shuffled(b));
 
 describe("the canonical form", () => {
-  it("canonical-1 is the same for every order of keys and every white space, and is a form of itself", () => {
+  it("canonical-1 does not depend on key order or white space, and is its own canonical form", () => {
     fc.assert(
       fc.property(json, (value) => {
         const form = canonical(value);
@@ -52,7 +52,7 @@ describe("the canonical form", () => {
     );
   });
 
-  it("canonical-1 two values with the same form are the same", () => {
+  it("canonical-1 parses to the same value for any two values that share it", () => {
     fc.assert(
       fc.property(json, json, (one, other) => {
         if (canonical(one) !== canonical(other)) return;
@@ -61,7 +61,7 @@ describe("the canonical form", () => {
     );
   });
 
-  it("canonical-2 a parsed value is the one that the form has: -0 is 0, 1.0 is 1", () => {
+  it("canonical-2 parseExact reads numbers as their form has them: -0 as 0, 1.0 as 1", () => {
     expect(Object.is(parseExact("-0"), 0)).toBe(true);
     expect(Object.is((parseExact('{"n":[-0.0]}') as { n: number[] }).n[0], 0)).toBe(true);
     expect(parseExact("1.0")).toBe(1);
@@ -69,37 +69,37 @@ describe("the canonical form", () => {
     expect(canonical(-0)).toBe("0");
   });
 
-  it("reads bytes as it reads text", () => {
+  it("parseExact reads UTF-8 bytes and values of the greatest allowed depth", () => {
     expect(parseExact(Buffer.from('{"é":"😀"}'))).toEqual({ é: "😀" });
     expect(parseExact(nested(MAX_DEPTH))).toEqual(JSON.parse(nested(MAX_DEPTH)));
   });
 
   it.each<[string, string | Buffer, RegExp]>([
-    ["bytes that are no UTF-8", Buffer.from([0x22, 0xff, 0x22]), /not UTF-8/],
+    ["bytes that are not UTF-8", Buffer.from([0x22, 0xff, 0x22]), /not UTF-8/],
     ["a surrogate in UTF-8", Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]), /not UTF-8/],
-    ["an overlong form", Buffer.from([0x22, 0xc0, 0xaf, 0x22]), /not UTF-8/],
+    ["an overlong encoding", Buffer.from([0x22, 0xc0, 0xaf, 0x22]), /not UTF-8/],
     ["a byte order mark, as bytes", Buffer.from([0xef, 0xbb, 0xbf, 0x7b, 0x7d]), /byte order mark/],
     ["a byte order mark, as text", "\ufeff{}", /byte order mark/],
-    ["half of a pair in the text itself", '["\ud800"]', /surrogate/],
-    ["half of a pair, escaped", '{"a":{"b":["x","\\uD800"]}}', /\$\.a\.b\[1\].*surrogate/],
-    ["a pair in the wrong order", '"\\ude00\\ud83d"', /surrogate/],
-    ["half of a pair in a key", '{"a":{"\\udc00":1}}', /\$\.a, in a key.*surrogate/],
-    ["a key twice", '{"a":1,"b":{"c":1,"c":2}}', /an object has the key c twice/],
-    ["a key twice, in two writings", '{"a":1,"\\u0061":1}', /an object has the key a twice/],
+    ["an unescaped lone surrogate", '["\ud800"]', /surrogate/],
+    ["an escaped lone surrogate", '{"a":{"b":["x","\\uD800"]}}', /\$\.a\.b\[1\].*surrogate/],
+    ["a surrogate pair in the wrong order", '"\\ude00\\ud83d"', /surrogate/],
+    ["a lone surrogate in a key", '{"a":{"\\udc00":1}}', /\$\.a, in a key.*surrogate/],
+    ["a duplicate key", '{"a":1,"b":{"c":1,"c":2}}', /an object has the key c twice/],
+    ["a duplicate key, once escaped", '{"a":1,"\\u0061":1}', /an object has the key a twice/],
     ["__proto__", '{"a":{"__proto__":1}}', /\$\.a: a key may not be __proto__/],
     ["__proto__, escaped", '{"\\u005f_proto__":1}', /__proto__/],
     ["2^53", '{"n":9007199254740992}', /\$\.n: an integer beyond/],
     ["-2^53", "-9007199254740992", /an integer beyond/],
     ["2^53+1, which would be read as 2^53", "9007199254740993", /an integer beyond/],
-    ["an integer with an exponent", "[1e21]", /\$\[0\]: an integer beyond/],
+    ["a large integer with an exponent", "[1e21]", /\$\[0\]: an integer beyond/],
     ["a number beyond every double", "-1e999", /too large/],
     ["one level too many", nested(MAX_DEPTH + 1), /nested/],
     ["a hundred thousand levels", nested(100_000), /nested/],
-    ["more bytes than a person reads", `"${"x".repeat(MAX_TEXT_BYTES)}"`, /bytes/],
+    ["text above the size limit", `"${"x".repeat(MAX_TEXT_BYTES)}"`, /bytes/],
     ["two values", "{} {}", /not JSON at position 3/],
     ["a comment", '{"a":1/**/}', /not JSON/],
-    ["nothing", "", /not JSON/],
-  ])("refuses %s, and reports where", (_, given, message) => {
+    ["empty text", "", /not JSON/],
+  ])("parseExact refuses %s and says why", (_, given, message) => {
     expect(() => parseExact(given)).toThrow(message);
     expect(codeOf(() => parseExact(given))).toBe("arguments_invalid");
   });
@@ -109,18 +109,18 @@ describe("the canonical form", () => {
     ["infinity", [Number.POSITIVE_INFINITY]],
     ["undefined", { a: undefined }],
     ["a hole in a list", new Array(1)],
-    ["a function", { toJSON: () => 1 }],
+    ["an object with a function", { toJSON: () => 1 }],
     ["a date", new Date(0)],
     ["a map", new Map()],
     ["a bigint", 1n],
-    ["a boxed text", Object("x")],
-    ["__proto__ of JSON.parse", JSON.parse('{"__proto__":1}')],
-    ["half of a pair", "\udfff"],
-  ])("a value that is no JSON has none: %s", (_, value) => {
+    ["a boxed string", Object("x")],
+    ["a __proto__ key from JSON.parse", JSON.parse('{"__proto__":1}')],
+    ["a lone surrogate", "\udfff"],
+  ])("does not exist for a value that is not JSON: %s", (_, value) => {
     expect(codeOf(() => canonical(value))).toBe("arguments_invalid");
   });
 
-  it("the text of V8's message, which quotes untrusted input, is not part of the error", () => {
+  it("parseExact's error does not quote the untrusted input, as V8's message does", () => {
     expect(() => parseExact('{"a": evil}')).toThrow(/^it is not JSON( at position \d+)?$/);
   });
 });

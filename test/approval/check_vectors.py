@@ -14,7 +14,7 @@ class Refused(Exception):
 
 
 def number(value):
-    """The form of ECMAScript, which has the same shortest digits as Python, but writes the exponent otherwise."""
+    """ECMAScript's form: the same shortest digits as Python's, with the exponent written in another way."""
     if isinstance(value, int):
         value_as_double = float(value) if abs(value) < 10**400 else float("inf")
     else:
@@ -92,7 +92,7 @@ def parse(given):
         raise Refused(str(error))
 
 
-# Ed25519, from its equations: slow, and without anything to install.
+# Ed25519, from its equations: slow, but nothing has to be installed.
 P = 2**255 - 19
 D = -121665 * pow(121666, -1, P) % P
 ORDER = 2**252 + 27742317777372353535851937790883648493

@@ -37,7 +37,7 @@ const bytes = Buffer.from(grant.signature, "base64");
 const withSignature = (signature: string): Grant => ({ ...grant, signature });
 
 describe("a grant", () => {
-  it("holds as it was signed, to the last millisecond of its life", () => {
+  it("is valid as it was signed, to the last millisecond of its life", () => {
     expect(tried({})()).toEqual(grant);
     expect(tried({ nowMs: GRANTED_AT + GRANT_LIFE_MS - 1 })()).toEqual(grant);
     expect(tried({ grant: JSON.parse(JSON.stringify(grant)) })()).toEqual(grant);
@@ -63,16 +63,16 @@ describe("a grant", () => {
       /did not sign/,
     ],
     [
-      "grant-1 a signature with a byte more",
+      "grant-1 a signature with an extra byte",
       { grant: withSignature(Buffer.concat([bytes, bytes.subarray(0, 1)]).toString("base64")) },
       /did not sign/,
     ],
     [
-      "grant-1 another alphabet of base64",
+      "grant-1 a signature in base64url",
       { grant: withSignature(`${bytes.toString("base64url")}==`) },
       /did not sign/,
     ],
-    ["base64 with white space", { grant: withSignature(`${grant.signature}\n`) }, /did not sign/],
+    ["a signature with white space", { grant: withSignature(`${grant.signature}\n`) }, /did not sign/],
     [
       "grant-1 altered: another fingerprint",
       { grant: { ...grant, fingerprint: "f".repeat(64) } },
@@ -84,27 +84,27 @@ describe("a grant", () => {
       /did not sign/,
     ],
     [
-      "grant-1 altered: a longer life",
+      "grant-1 altered: another end of its life",
       { grant: { ...grant, expiresAt: iso(GRANTED_AT + GRANT_LIFE_MS - 1) } },
       /did not sign/,
     ],
-    ["altered: by another", { grant: { ...grant, by: "user:mallory" } }, /did not sign/],
+    ["altered: another person", { grant: { ...grant, by: "user:mallory" } }, /did not sign/],
     [
       "grant-1 altered: another record",
       { grant: { ...grant, request: { ...grant.request, seq: 42 } } },
       /did not sign/,
     ],
-    ["one field more", { grant: { ...grant, always: true } }, /form/],
-    ["one field less", { grant: { ...grant, by: undefined } }, /form/],
+    ["an additional field", { grant: { ...grant, always: true } }, /form/],
+    ["a missing field", { grant: { ...grant, by: undefined } }, /form/],
     ["another version", { grant: { ...grant, version: 2 } }, /form/],
     ["a time without milliseconds", { grant: { ...grant, expiresAt: "2026-01-02T03:14:05Z" } }, /form/],
     [
-      "a record number that is a text",
+      "a record number that is a string",
       { grant: { ...grant, request: { ...grant.request, seq: "41" } } },
       /form/,
     ],
-    ["a text", { grant: JSON.stringify(grant) }, /form/],
-    ["nothing", { grant: null }, /form/],
+    ["a string", { grant: JSON.stringify(grant) }, /form/],
+    ["null", { grant: null }, /form/],
     ["true", { grant: true }, /form/],
     [
       "grant-2 for another approval",
@@ -113,7 +113,7 @@ describe("a grant", () => {
     ],
     ["for another home", { expected: { home: "home_01k0000000e008000000000009" } }, /another home/],
     [
-      "grant-2 for another session, a fork say",
+      "grant-2 for another session, such as a fork",
       { expected: { session: "sess_01k0000000e008000000000009" } },
       /another session/,
     ],
@@ -132,37 +132,37 @@ describe("a grant", () => {
       { expected: { fingerprint: fingerprintOf({ ...anAction, task: 4 }) } },
       /another fingerprint/,
     ],
-    ["when it is over", { nowMs: GRANTED_AT + GRANT_LIFE_MS }, /expired/],
-    ["long after", { nowMs: GRANTED_AT + 1e10 }, /expired/],
-    ["before it was granted: the clock was set back", { nowMs: GRANTED_AT - 1 }, /future/],
-    ["at no time", { nowMs: Number.NaN }, /future/],
+    ["at the end of its life", { nowMs: GRANTED_AT + GRANT_LIFE_MS }, /expired/],
+    ["long after its life", { nowMs: GRANTED_AT + 1e10 }, /expired/],
+    ["before it was granted, by a clock that was set back", { nowMs: GRANTED_AT - 1 }, /future/],
+    ["at a time that is not a number", { nowMs: Number.NaN }, /future/],
     [
       "grant-3 signed for longer than ten minutes",
       { grant: signedWith({ expiresAt: iso(GRANTED_AT + GRANT_LIFE_MS + 1) }) },
       /minutes/,
     ],
-    ["signed for no time", { grant: signedWith({ expiresAt: iso(GRANTED_AT) }) }, /minutes/],
+    ["signed for a life of zero", { grant: signedWith({ expiresAt: iso(GRANTED_AT) }) }, /minutes/],
     [
       "grant-3 signed to end before it begins",
       { grant: signedWith({ expiresAt: iso(GRANTED_AT - 1) }) },
       /minutes/,
     ],
     [
-      "grant-3 until a day that no calendar has",
+      "grant-3 signed until a date that does not exist",
       { grant: signedWith({ expiresAt: "2026-13-45T03:14:05.678Z" }) },
       /minutes/,
     ],
-  ])("grant-1, grant-2, grant-3: %s: it is not valid", (_, trial, reason) => {
+  ])("grant-1, grant-2, grant-3: is not valid: %s", (_, trial, reason) => {
     expect(tried(trial)).toThrow(reason);
     expect(codeOf(tried(trial))).toBe("grant_invalid");
   });
 
-  it("grant-2 the same grant holds for nothing except its own request", () => {
+  it("grant-2 is not valid for another fingerprint, approval, home or session", () => {
     for (const field of ["fingerprint", "approval", "home", "session"] as const)
       expect(codeOf(tried({ expected: { [field]: `${expected[field]}0` } }))).toBe("grant_invalid");
   });
 
-  it("grant-1 with any bit of its signature flipped it is not valid", () => {
+  it("grant-1 is not valid with any bit of its signature flipped", () => {
     fc.assert(
       fc.property(fc.nat(511), (bit) => {
         const turned = Buffer.from(bytes);
@@ -172,7 +172,7 @@ describe("a grant", () => {
     );
   });
 
-  it("grant-1 its text, cut at any place, is not a grant", () => {
+  it("grant-1 is not valid if its text was cut, wherever the cut is", () => {
     const text = JSON.stringify(grant);
     for (let length = 0; length < text.length; length += 1) {
       const cut = text.slice(0, length);
@@ -180,12 +180,12 @@ describe("a grant", () => {
     }
   });
 
-  it("grant-3 time is the later one of the clock and the last record", () => {
+  it("grant-3 expires by the clock or the time of the last record, whichever is later", () => {
     expect(timeAfter(1000, iso(5000))).toBe(5000);
     expect(timeAfter(9000, iso(5000))).toBe(9000);
     expect(timeAfter(1000, undefined)).toBe(1000);
     expect(timeAfter(1000, "yesterday")).toBe(1000);
-    // A clock that was set back by an hour does not bring it back.
+    // Setting the clock back does not make it valid again.
     const nowMs = timeAfter(GRANTED_AT, iso(GRANTED_AT + GRANT_LIFE_MS));
     expect(tried({ nowMs })).toThrow(/expired/);
   });

@@ -1,5 +1,5 @@
 /**
- * The operator's public key is read from a plain file of one's own, and from nothing else.
+ * The operator's public key is read only from a plain file that its user alone can read and write.
  */
 import { generateKeyPairSync } from "node:crypto";
 import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -18,7 +18,7 @@ function planted(home: string): void {
 }
 
 describe("the operator's public key", () => {
-  it("is read", () => {
+  it("is read from its file", () => {
     using dir = new TempDir();
     planted(dir.path);
     expect(readOperatorPublicKey(dir.path).equals(publicKey)).toBe(true);
@@ -51,14 +51,14 @@ describe("the operator's public key", () => {
           }),
         ),
     ],
-  ])("is not relied on where %s", (_, change) => {
+  ])("is refused if %s", (_, change) => {
     using dir = new TempDir();
     planted(dir.path);
     change(dir.path);
     expect(codeOf(() => readOperatorPublicKey(dir.path))).toBe("grant_invalid");
   });
 
-  it.skipIf(process.geteuid?.() !== 0)("is not relied on where it belongs to another user", async () => {
+  it.skipIf(process.geteuid?.() !== 0)("is refused if its file belongs to another user", async () => {
     const { chownSync } = await import("node:fs");
     using dir = new TempDir();
     planted(dir.path);

@@ -26,7 +26,7 @@ import { TempDir } from "../support/home.ts";
 const APPROVAL = "appr_01k0000000e008000000000003";
 const fixture = join(import.meta.dirname, "..", "fixtures", "spender.ts");
 
-/** A disk that says in which order things happened. */
+/** A disk that notes the order of its calls, and fails one of them if asked to. */
 function toldDisk(told: string[], failing?: string): SpendingDisk {
   const tell = (what: string) => {
     told.push(what);
@@ -49,7 +49,7 @@ const nameOf = (path: string) =>
   path.endsWith("spent") ? "spent" : path.includes("/spent/") ? "file" : "home";
 
 describe("spending an approval", () => {
-  it("spend-1 works once, and what was spent stays", async () => {
+  it("spend-1 works once, and the record of the first spender stays", async () => {
     using home = new TempDir();
     expect(wasSpent(home.path, APPROVAL)).toBe(false);
     expect(spend(home.path, APPROVAL, { session: "sess_1", at: "now" })).toBe(true);
@@ -59,7 +59,7 @@ describe("spending an approval", () => {
     expect(openSealedJson(bytes)).toMatchObject({ approval: APPROVAL, session: "sess_1", at: "now" });
   });
 
-  it("spend-1 of those who try at once in one process, one gets it", async () => {
+  it("spend-1 succeeds for exactly one of 20 callers in one process", async () => {
     using home = new TempDir();
     const all = await Promise.all(
       Array.from({ length: 20 }, async (_, by) => spend(home.path, APPROVAL, { by })),
@@ -67,7 +67,7 @@ describe("spending an approval", () => {
     expect(all.filter(Boolean)).toHaveLength(1);
   });
 
-  it("spend-1 of two processes that race for fifty, each approval goes to one", async () => {
+  it("spend-1 gives each of fifty approvals to exactly one of two racing processes", async () => {
     using home = new TempDir();
     const approvals = Array.from({ length: 50 }, (_, at) => `appr_${String(at).padStart(26, "0")}`);
     const children = ["a", "b"].map((name) =>
@@ -86,22 +86,19 @@ describe("spending an approval", () => {
     expect(readdirSync(spentDir(home.path)).sort()).toEqual(approvals);
   });
 
-  it("spend-2 the directories are synced before it resolves; the name of the file is what counts", async () => {
+  it("spend-2 syncs the directories before it returns", async () => {
     using home = new TempDir();
     const told: string[] = [];
     spend(home.path, APPROVAL, {}, toldDisk(told));
     expect(told).toEqual(["mkdir spent", "sync home", "create file", "sync spent"]);
   });
 
-  it.each(["sync spent", "sync home"])(
-    "spend-2 where %s fails, it was not spent for the caller",
-    async (step) => {
-      using home = new TempDir();
-      expect(() => spend(home.path, APPROVAL, {}, toldDisk([], step))).toThrow(step);
-    },
-  );
+  it.each(["sync spent", "sync home"])("spend-2 throws if the step %s fails", async (step) => {
+    using home = new TempDir();
+    expect(() => spend(home.path, APPROVAL, {}, toldDisk([], step))).toThrow(step);
+  });
 
-  it("spend-2 one that was cut off while it was written counts as spent", async () => {
+  it("spend-2 counts an approval as spent if its file was cut off while it was written", async () => {
     using home = new TempDir();
     mkdirSync(spentDir(home.path), { mode: 0o700 });
     writeFileSync(join(spentDir(home.path), APPROVAL), "");
@@ -109,7 +106,7 @@ describe("spending an approval", () => {
     expect(spend(home.path, APPROVAL, {})).toBe(false);
   });
 
-  it("a dangling link does not allow spending it twice", async () => {
+  it("counts a dangling link in place of its file as spent", async () => {
     using home = new TempDir();
     mkdirSync(spentDir(home.path), { mode: 0o700 });
     symlinkSync(home.join("elsewhere"), join(spentDir(home.path), APPROVAL));
@@ -118,7 +115,7 @@ describe("spending an approval", () => {
     expect(existsSync(home.join("elsewhere"))).toBe(false);
   });
 
-  it("a link in place of spent/ is refused, because its target may lose files", async () => {
+  it("refuses a link in place of spent/, because its target may lose files", async () => {
     using home = new TempDir();
     mkdirSync(home.join("elsewhere"));
     symlinkSync(home.join("elsewhere"), spentDir(home.path));
@@ -129,7 +126,7 @@ describe("spending an approval", () => {
   });
 
   it.each(["../appr_1", "appr_1/../../x", "appr_", "sess_01k", "appr_A", "appr_1\n", ""])(
-    "an id that could lead elsewhere is none: %j",
+    "refuses an id that is not an approval's: %j",
     async (id) => {
       using home = new TempDir();
       expect(codeOf(() => spend(home.path, id, {}))).toBe("grant_invalid");

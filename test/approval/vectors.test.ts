@@ -1,5 +1,5 @@
 /**
- * The vectors of docs/approval-vectors.json: this code, the page that describes them, and another language agree.
+ * This code, docs/security.md and a program in another language agree on docs/approval-vectors.json.
  */
 import { spawnSync } from "node:child_process";
 import { createPublicKey } from "node:crypto";
@@ -30,7 +30,7 @@ const root = join(import.meta.dirname, "..", "..");
 const path = join(root, "docs", "approval-vectors.json");
 const vectors: Vectors = JSON.parse(readFileSync(path, "utf8"));
 const page = readFileSync(join(root, "docs", "security.md"), "utf8");
-/** What stands before the 32 bytes of an Ed25519 key. */
+/** The DER bytes before the 32 bytes of an Ed25519 public key. */
 const SPKI = Buffer.from("302a300506032b6570032100", "hex");
 
 const checker = join(import.meta.dirname, "check_vectors.py");
@@ -38,7 +38,7 @@ const runChecker = (file: string) => spawnSync("python3", [checker, file], { enc
 const hasPython = spawnSync("python3", ["--version"]).status === 0;
 if (!hasPython) console.log("left out: the vectors of approvals in another language: there is no python3");
 
-describe("the vectors of approvals", () => {
+describe("the approval vectors", () => {
   it.each(vectors.canonical)("canonical: $name", ({ json, canonical: form }) => {
     expect(canonical(parseExact(json))).toBe(form);
   });
@@ -64,7 +64,7 @@ describe("the vectors of approvals", () => {
     expect(verifyGrant(key, grant, parsed, Date.parse(parsed.grantedAt))).toEqual(parsed);
   });
 
-  it("the page has the first action as it is in the file: its form and its fingerprint", () => {
+  it("docs/security.md shows the first action's canonical form and fingerprint", () => {
     const first = vectors.actions[0];
     expect(page).toContain(`\n${first?.canonical}\n`);
     expect(page).toContain(`\`${first?.fingerprint}\``);
@@ -73,7 +73,7 @@ describe("the vectors of approvals", () => {
     expect(page).toContain("](approval-vectors.json)");
   });
 
-  it.skipIf(!hasPython)("another language gets the same results, and detects each changed vector", () => {
+  it.skipIf(!hasPython)("a Python program gets the same results and detects every changed vector", () => {
     const { status, stdout } = runChecker(path);
     const count = Object.values(vectors).flat().length;
     expect({ status, stdout }).toEqual({ status: 0, stdout: `checked ${count}\n` });
@@ -82,12 +82,12 @@ describe("the vectors of approvals", () => {
     writeFileSync(changed, withOthers());
     const seen = runChecker(changed);
     expect(seen.status).toBe(1);
-    // All but the vectors that are refused: these were given something that is not.
+    // A line for each vector, with those that should be refused, and the line with the count.
     expect(seen.stdout.trim().split("\n")).toHaveLength(count + 1);
   });
 });
 
-/** Every vector with something else in it. */
+/** All vectors, each with one value changed. */
 function withOthers(): string {
   const other = (hex: string) => hex.replace(/^./, (digit) => (digit === "0" ? "1" : "0"));
   return JSON.stringify({

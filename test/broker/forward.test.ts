@@ -1,5 +1,5 @@
 /**
- * What goes through the broker: bytes as they are, with the real credential in the place of the agent's dummy.
+ * What goes through the broker: unchanged bytes, with the real credential in place of the agent's dummy.
  */
 import { once } from "node:events";
 import { get, type ServerResponse } from "node:http";
@@ -22,7 +22,7 @@ keys:
   gemini: { command: [printf, "${"%s"}", planted-gemini] }
 `;
 
-/** One broker for all: it reads the settings for each request. */
+/** One broker serves all tests, because it reads the settings for each request. */
 const home = await BrokerHome.make();
 afterAll(() => home[Symbol.asyncDispose]());
 
@@ -32,8 +32,8 @@ async function connected(provider: TestProvider) {
   return { session, connection: await home.connect(session) };
 }
 
-describe("forwarding", () => {
-  it("forward-1 bytes pass untouched and in order, whatever pieces they come in, both ways", async () => {
+describe("the broker", () => {
+  it("forward-1 passes bodies unchanged in both directions, in whatever pieces they come", async () => {
     await using provider = await TestProvider.start((request, response) => {
       response.writeHead(200, { "content-type": "application/octet-stream" });
       request.pipe(response);
@@ -52,7 +52,7 @@ describe("forwarding", () => {
     );
   });
 
-  it("each provider gets its own kind of credential, and nothing of the agent's", async () => {
+  it("gives each provider its own kind of credential and none of the agent's dummies", async () => {
     await using provider = await TestProvider.start();
     const { connection } = await connected(provider);
     const dummies = {
@@ -97,7 +97,7 @@ describe("forwarding", () => {
     expect(await connection.credential("keyed")).toBeUndefined();
   });
 
-  it("statuses, headers and errors of a provider pass as they are; no redirect is followed", async () => {
+  it("passes a provider's statuses, headers and errors unchanged, and follows no redirect", async () => {
     await using elsewhere = await TestProvider.start();
     await using provider = await TestProvider.start(
       whenHeard((_, response, { body }) => {
@@ -121,7 +121,7 @@ describe("forwarding", () => {
     expect(elsewhere.heard).toEqual([]);
   });
 
-  it("forward-2 an error that repeats the credential does not show it, wherever the answer is cut; no header shows it", async () => {
+  it("forward-2 masks a credential that a provider's error repeats, in a header too or split between pieces", async () => {
     await using provider = await TestProvider.start(
       whenHeard(async (_, response, { headers, body }) => {
         const [status = "", cut = ""] = body.toString().split(" ");
@@ -132,7 +132,7 @@ describe("forwarding", () => {
           "x-request": `of ${key}`,
         });
         response.write(text.slice(0, Number(cut)));
-        // So that the pieces come by themselves.
+        // So that the two pieces arrive separately.
         await new Promise((resolve) => setTimeout(resolve, 2));
         response.end(text.slice(Number(cut)));
       }),
@@ -148,7 +148,7 @@ describe("forwarding", () => {
       }
   });
 
-  it("forward-1 half a stream stays half a stream, and a missing answer is an error that names the host", async () => {
+  it("forward-1 passes a broken stream on as broken, and reports a missing answer with the host's name", async () => {
     await using provider = await TestProvider.start(
       whenHeard((_, response, { body }) => {
         if (body.toString() === "nothing") return void response.socket?.destroy();
@@ -166,7 +166,7 @@ describe("forwarding", () => {
     });
   });
 
-  it("forward-1 a client that hangs up, before or in the middle of the answer, ends the request at the provider", async () => {
+  it("forward-1 ends the request at the provider when the client hangs up before or during the answer", async () => {
     let begun = () => {};
     const closed: Promise<unknown>[] = [];
     await using provider = await TestProvider.start((request, response) => {
@@ -192,7 +192,7 @@ describe("forwarding", () => {
     await Promise.all(closed);
   });
 
-  it("32 streams at once, each with its own bytes", async () => {
+  it("keeps the bytes of 32 simultaneous streams apart", async () => {
     const responses: (() => void)[] = [];
     await using provider = await TestProvider.start(
       whenHeard((_, response, { body }) => {
@@ -214,7 +214,7 @@ describe("forwarding", () => {
     );
   });
 
-  it("provider-1 a request that is not for a model is not sent", async () => {
+  it("provider-1 sends nothing for a request that is not for a model or names no provider", async () => {
     await using provider = await TestProvider.start();
     const { connection } = await connected(provider);
     for (const path of [
@@ -234,7 +234,7 @@ describe("forwarding", () => {
     expect(provider.heard).toEqual([]);
   });
 
-  it("a failure is heard, and so is an early answer, however much of the body is still to come", async () => {
+  it("reports a failure or an early answer even while much of the body is still to come", async () => {
     await using provider = await TestProvider.start(
       (_, response) => void response.writeHead(413).end("early"),
     );
@@ -250,7 +250,7 @@ describe("forwarding", () => {
     }
   });
 
-  it("key-2 without the session's own token, the broker does nothing", async () => {
+  it("key-2 does nothing without the session's own token", async () => {
     await using provider = await TestProvider.start();
     const { session } = await connected(provider);
     const other = await readToken(realDisk, sessionDirOf(home.home, await home.session()));
@@ -272,7 +272,7 @@ describe("forwarding", () => {
     expect(await asked(`/forward/${session}/anthropic/v1/models`, own)).toBe(200);
   });
 
-  it("key-2 a token that was revoked or changed cuts its session, and no other", async () => {
+  it("key-2 refuses a session whose token was revoked, and no other, until it has a new token", async () => {
     await using provider = await TestProvider.start();
     const { session, connection } = await connected(provider);
     const other = await home.connect(await home.session());
@@ -291,7 +291,7 @@ describe("forwarding", () => {
     expect(provider.heard).toHaveLength(4);
   });
 
-  it("key-2 a token that was revoked or changed cuts off the answers that run in its session, and in no other", async () => {
+  it("key-2 cuts off the running answers of a session whose token is revoked or changed, and no others", async () => {
     const running: ServerResponse[] = [];
     await using provider = await TestProvider.start(
       whenHeard((_, response) => {

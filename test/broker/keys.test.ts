@@ -11,7 +11,7 @@ import { BrokerHome, bytesOf, modelRequest, TestProvider, whenHeard } from "../s
 const home = await BrokerHome.make();
 const provider = await TestProvider.start(
   whenHeard((_, response, { headers }) => {
-    // One that was changed at the provider.
+    // As if this key had been replaced at the provider.
     response.statusCode = headers["x-api-key"] === "from-command-1" ? 401 : 200;
     response.end("{}");
   }),
@@ -27,7 +27,7 @@ const base = `providers:
   local: { api: openai, base_url: "${provider.url}", key_env: LOCAL_KEY }
 `;
 
-/** What the provider is given for a request of this session. */
+/** The credential that the provider gets with a request of this session. */
 async function given(session: Awaited<ReturnType<BrokerHome["session"]>>, name = "anthropic") {
   const connection = await home.connect(session);
   const path = name === "anthropic" ? "/v1/messages" : "/v1/chat/completions";
@@ -40,7 +40,7 @@ const login = (accessToken: string, expiresAt: number) =>
   JSON.stringify({ claudeAiOauth: { accessToken, expiresAt, refreshToken: "never", scopes: [] } });
 
 describe("keys", () => {
-  it("command comes before file, file before environment, environment before the agent's login", async () => {
+  it("a command comes before a file, a file before the environment, the environment before the agent's login", async () => {
     const session = await home.session();
     const file = home.userFile("key", "from-file\nand more\n");
     home.userFile(".claude/.credentials.json", login("sk-ant-oat01-from-login", 9e15));
@@ -58,7 +58,7 @@ describe("keys", () => {
     home.settings(`${base}keys: { anthropic: { file: ${file} } }\n`);
     expect(await given(session)).toBe("from-file");
     home.settings(`${base}keys: { anthropic: { command: [~/print-key] } }\n`);
-    // The first one is refused, and asked for again; the next is kept.
+    // The provider refuses the first key, so the command runs again; its second key is kept.
     expect(await given(session)).toBe("from-command-1");
     expect(await given(session)).toBe("from-command-2");
     expect(await given(await home.session())).toBe("from-command-2");
@@ -66,7 +66,7 @@ describe("keys", () => {
     expect(counter).toContain("print-key");
   });
 
-  it("a command that fails, and a file that is not there, are not replaced by another key", async () => {
+  it("a failing command or a missing file is reported, and no other key takes its place", async () => {
     const session = await home.session();
     const connection = await home.connect(session);
     for (const [key, said] of [
@@ -84,7 +84,7 @@ describe("keys", () => {
     }
   });
 
-  it("a command that failed, and a login that has run out, are not asked after at every try", async () => {
+  it("a failed command does not run again at every request, and an expired login is reported", async () => {
     const connection = await home.connect(await home.session());
     const ran = home.join("user", "failed");
     home.settings(`${base}keys: { openai: { command: [sh, -c, 'echo ran >> ${ran}; exit 1'] } }\n`);
@@ -98,7 +98,7 @@ describe("keys", () => {
     home.userFile(".claude/.credentials.json", login("sk-ant-oat01-from-login", 9e15));
   });
 
-  it("a file that others can read, of a mode too wide, in the home or empty is refused", async () => {
+  it("a key file is refused if it is empty, inside Holdfast's home or readable by others", async () => {
     const connection = await home.connect(await home.session());
     const inHome = home.join("home", "key");
     home.userFile("../home/key", "planted");
@@ -120,7 +120,7 @@ describe("keys", () => {
     }
   });
 
-  it("key-1 a key of an environment serves the session that brought it, and no other", async () => {
+  it("key-1 a key from the environment serves only the session that brought it", async () => {
     home.settings(base);
     const [one, two] = [await home.session(), await home.session()];
     await bringKeys(home.home, one, { OPENAI_API_KEY: "of-one", LOCAL_KEY: "local-of-one" });
@@ -134,7 +134,7 @@ describe("keys", () => {
     expect(provider.heard).toHaveLength(heard);
     await bringKeys(home.home, two, { OPENAI_API_KEY: "of-two" });
     expect(await given(two, "openai")).toBe("Bearer of-two");
-    // What was brought before for another provider stays; for the same one, the last word counts.
+    // Keys brought earlier for other providers stay; for the same provider the latest key counts.
     await bringKeys(home.home, one, { OPENAI_API_KEY: "of-one-now" });
     expect(await given(one, "openai")).toBe("Bearer of-one-now");
     expect(await given(one, "local")).toBe("Bearer local-of-one");
@@ -158,13 +158,13 @@ describe("keys", () => {
     stop.abort();
     await given;
     rmSync(path);
-    // Another one gets its answer after it.
+    // The next request gets its answer.
     expect(await connection.credential("openai")).toEqual({ kind: "key" });
     await bytesOf((await connection.forward({ ...request, signal: new AbortController().signal })).body);
     expect(provider.heard).toHaveLength(heard + 1);
   });
 
-  it("tokens go as tokens: of a gateway, and of a login with what such tokens need", async () => {
+  it("tokens are sent as bearer tokens, and a login's token with the beta header it needs", async () => {
     home.settings(base);
     const session = await home.session();
     await bringKeys(home.home, session, { ANTHROPIC_AUTH_TOKEN: "of-a-gateway" });
@@ -185,7 +185,7 @@ describe("keys", () => {
     expect(await connection.credential("anthropic")).toEqual({ kind: "login" });
   });
 
-  it("reports what was found for each provider, and no value", async () => {
+  it("keyNotes says where each provider's key was found, without any value", async () => {
     home.settings(`${base}  free: { api: openai, base_url: "${provider.url}" }
 keys: { openai: { command: [no-such-program-here, a] } }
 `);

@@ -1,5 +1,5 @@
 /**
- * The broker's life: a home has one, as long as a session needs it; and its keys can't be seen from outside.
+ * The broker's life: a home has one while a session needs it, and its keys can't be seen from outside.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -13,7 +13,7 @@ import { BrokerHome, bytesOf, modelRequest, TestProvider } from "../support/brok
 
 const PLANTED = "sk-ant-api03-planted-in-life";
 
-/** Until it is so, by looking. */
+/** Polls until it is so. */
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await sleep(20);
 }
@@ -25,7 +25,7 @@ async function status(connection: Awaited<ReturnType<BrokerHome["connect"]>>, pr
   return answer.status;
 }
 
-/** All brokers of a home that live. */
+/** The running brokers of a home. */
 function brokersOf({ dir }: BrokerHome): number[] {
   return readdirSync("/proc")
     .map(Number)
@@ -36,7 +36,7 @@ function brokersOf({ dir }: BrokerHome): number[] {
     });
 }
 
-/** With all its threads: until the last one has ended, its sockets are open. */
+/** Whether all its threads have ended: until then its sockets are open. */
 function isGone(pid: number): boolean {
   const dir = `/proc/${pid}/task`;
   return (
@@ -64,8 +64,8 @@ const settingsFor = (home: BrokerHome, { url }: TestProvider) => `providers:
 keys: { openai: { file: ${home.userFile("key", "of-a-file")} } }
 `;
 
-describe("the broker's life", () => {
-  it("broker-1 of many started at once one stays, and has the keys that were passed to all of them", async () => {
+describe("the broker", () => {
+  it("broker-1 is the only one that stays when several are started at once, with the keys passed to all", async () => {
     await using provider = await TestProvider.start();
     await using home = await BrokerHome.make();
     home.settings(settingsFor(home, provider));
@@ -81,13 +81,13 @@ describe("the broker's life", () => {
     expect(brokersOf(home)).toEqual([await home.pid()]);
   });
 
-  it("it stays for a connection and for a place in the line, and leaves when there is neither", async () => {
+  it("stays for a connection or a place in the line, and exits when there is neither", async () => {
     await using home = await BrokerHome.make();
     const session = await home.session();
     await home.start({ lingerMs: 150 });
     const connection = await home.connect(session);
     const pid = await home.pid();
-    // So many looks that it would have left.
+    // Long enough for it to have exited if it were not needed.
     await sleep(700);
     expect([pid, await home.pid()]).toEqual([expect.any(Number), pid]);
     await setPlace(home, session, "waiting");
@@ -100,7 +100,7 @@ describe("the broker's life", () => {
     expect(existsSync(home.socket)).toBe(false);
   });
 
-  it("the keys of a session are forgotten when it has ended, while others go on", async () => {
+  it("forgets a session's keys after its last connection closed, and goes on serving other sessions", async () => {
     await using provider = await TestProvider.start();
     await using home = await BrokerHome.make();
     home.settings(settingsFor(home, provider));
@@ -114,14 +114,14 @@ describe("the broker's life", () => {
       const again = await home.connect(one);
       const credential = await again.credential("anthropic");
       again.close();
-      // So many looks that it has left, if it comes to that.
+      // Long enough without a connection for its keys to be forgotten.
       await sleep(500);
       return credential === undefined;
     });
     expect(await status(other, "openai")).toBe(200);
   });
 
-  it("after it was killed, the next request starts another, with every key that is still available", async () => {
+  it("is started again by the next request after a kill, with every key that is still available", async () => {
     await using provider = await TestProvider.start();
     await using home = await BrokerHome.make();
     home.settings(settingsFor(home, provider));
@@ -153,14 +153,14 @@ describe("the broker's life", () => {
     await failure;
   });
 
-  it("a session that starts while the broker is ending is served", async () => {
+  it("serves a session that starts while the previous broker exits", async () => {
     await using provider = await TestProvider.start();
     await using home = await BrokerHome.make();
     home.settings(settingsFor(home, provider));
     const session = await home.session();
     for (const waitMs of [0, 15, 30]) {
       await home.start({ lingerMs: 20 });
-      // The next one finds it leaving, or gone.
+      // The next connection finds it running, exiting or gone.
       await sleep(waitMs);
       const connection = await home.connect(session);
       expect(await status(connection, "openai")).toBe(200);
@@ -169,7 +169,7 @@ describe("the broker's life", () => {
     }
   });
 
-  it("provider-1 a planted key is in no argument, variable, file, log or core of it", async () => {
+  it("provider-1 leaves no key in its arguments, variables, files, log or core dump", async () => {
     await using provider = await TestProvider.start((_, response) => void response.socket?.destroy());
     await using home = await BrokerHome.make();
     const path = home.userFile("key", PLANTED);
@@ -183,11 +183,11 @@ keys:
     const session = await home.session();
     await bringKeys(home.home, session, { ANTHROPIC_API_KEY: PLANTED, SECRET_OF_MINE: PLANTED });
     const connection = await home.connect(session);
-    // What fails is in its log.
+    // Failures are written to its log.
     await expect(status(connection)).rejects.toMatchObject({ code: "provider_unreachable" });
     await expect(connection.forward(modelRequest({ path: "/v1/files" }))).rejects.toThrow();
     expect(provider.last.headers["x-api-key"]).toBe(PLANTED);
-    // A login, and a file, of a session that brought nothing.
+    // A session that brought no keys is served by the login and the key file.
     const login = { claudeAiOauth: { accessToken: PLANTED, refreshToken: PLANTED, expiresAt: 9e15 } };
     home.userFile(".claude/.credentials.json", JSON.stringify(login));
     const other = await home.connect(await home.session());

@@ -1,5 +1,5 @@
 /**
- * Claude Code's own login: used while it lasts, renewed only where the user asks for that, and never by two at once.
+ * Claude Code's own login: used while it is valid, renewed only if the user asks, never by two at once.
  */
 import {
   mkdirSync,
@@ -45,7 +45,7 @@ const old = {
   subscriptionType: "max",
 };
 
-/** Takes each refresh token once, as the real one does. */
+/** Accepts each refresh token once, as the real endpoint does. */
 async function tokenEndpoint() {
   const used = new Set<string>();
   const endpoint = await TestProvider.start(
@@ -70,7 +70,7 @@ async function tokenEndpoint() {
 const loginOf = ({ dir }: LoginDir) => new ClaudeLogin(dir, systemClock);
 
 describe("the login of Claude Code", () => {
-  it("is used while it lasts, as it stands in its file at that moment; without a file there is none", async () => {
+  it("is read from its file at each use while it is valid, and is absent without a readable file", async () => {
     using temp = new LoginDir();
     const login = loginOf(temp);
     expect(await login.credential({ refresh: false })).toBeUndefined();
@@ -86,7 +86,7 @@ describe("the login of Claude Code", () => {
     expect(await login.credential({ refresh: false })).toBeUndefined();
   });
 
-  it("when it has expired, the error tells how to renew it, and nothing is requested or written", async () => {
+  it("fails once it has expired, with an error that tells how to renew it, and requests nothing", async () => {
     await using endpoint = await tokenEndpoint();
     using temp = new LoginDir();
     temp.write(old);
@@ -99,7 +99,7 @@ describe("the login of Claude Code", () => {
     expect([endpoint.heard, readFileSync(temp.file, "utf8")]).toEqual([[], before]);
   });
 
-  it("where the user asks for it, it is renewed and written back, and nothing else in its file changes", async () => {
+  it("is renewed and written back if the user asks for it, and nothing else in its file changes", async () => {
     await using endpoint = await tokenEndpoint();
     using temp = new LoginDir();
     temp.write(old, 0o640);
@@ -122,7 +122,7 @@ describe("the login of Claude Code", () => {
     expect([readdirSync(temp.dir), readdirSync(temp.path)]).toEqual([[".credentials.json"], ["claude"]]);
   });
 
-  it("login-1 many at once, in one process and in several, use one refresh token once", async () => {
+  it("login-1 is renewed once when callers in several processes need it at the same time", async () => {
     await using endpoint = await tokenEndpoint();
     using temp = new LoginDir();
     temp.write(old);
@@ -140,7 +140,7 @@ describe("the login of Claude Code", () => {
     expect(endpoint.heard).toHaveLength(1);
   });
 
-  it("login-1 it waits while Claude Code holds its lock, and takes what Claude Code wrote meanwhile", async () => {
+  it("login-1 is not renewed while Claude Code holds a lock, and what Claude Code wrote then is used", async () => {
     await using endpoint = await tokenEndpoint();
     for (const name of ["claude/.oauth_refresh.lock", "claude.lock"]) {
       using temp = new LoginDir();
@@ -154,7 +154,7 @@ describe("the login of Claude Code", () => {
     expect(endpoint.heard).toEqual([]);
   });
 
-  it("a lock whose holder was killed long ago is taken", async () => {
+  it("is renewed in spite of a lock whose holder was killed long ago", async () => {
     await using endpoint = await tokenEndpoint();
     using temp = new LoginDir();
     temp.write(old);
@@ -165,7 +165,7 @@ describe("the login of Claude Code", () => {
     expect(credential).toMatchObject({ value: "sk-ant-oat01-planted-1" });
   });
 
-  it("login-1 what another wrote while the endpoint was asked is not written over", async () => {
+  it("login-1 is not overwritten if another process wrote it while the endpoint was asked", async () => {
     using temp = new LoginDir();
     temp.write(old);
     const newer = {
@@ -185,7 +185,7 @@ describe("the login of Claude Code", () => {
     expect(temp.content.claudeAiOauth).toEqual(newer);
   });
 
-  it("a refusal by the endpoint changes nothing; after an early renewal that fails the old login stays in use", async () => {
+  it("stays unchanged, and in use until it expires, if the endpoint refuses to renew it", async () => {
     await using endpoint = await TestProvider.start(
       whenHeard((_, response) => void response.writeHead(400).end('{"error":"invalid_grant"}')),
     );
@@ -199,7 +199,7 @@ describe("the login of Claude Code", () => {
     expect(temp.content.claudeAiOauth).toEqual(old);
     temp.write({ ...old, expiresAt: systemClock.nowMs() + 60_000 });
     expect(await renew()).toMatchObject({ value: old.accessToken });
-    // The same token is not sent again at every try; another one is.
+    // A refresh token that was refused is not sent again; another one is.
     const login = loginOf(temp);
     const heard = endpoint.heard.length;
     const again = () => login.credential({ refresh: true, token_url: endpoint.url }).catch(() => undefined);

@@ -14,7 +14,7 @@ const settings = await parseSettings(`providers:
 const target = (provider: string, method: string, path: string) =>
   targetOf(findProvider(settings, provider), method, path).href;
 
-describe("provider-1 where a request goes", () => {
+describe("provider-1 the target of a request", () => {
   it.each([
     ["anthropic", "POST", "/v1/messages?beta=true", "https://api.anthropic.com/v1/messages?beta=true"],
     ["anthropic", "POST", "/v1/messages/count_tokens", "https://api.anthropic.com/v1/messages/count_tokens"],
@@ -30,7 +30,7 @@ describe("provider-1 where a request goes", () => {
       "/v1beta/models/gemini-x:streamGenerateContent?alt=sse&key=dummy&%6bey=dummy&KEY=dummy",
       "https://generativelanguage.googleapis.com/v1beta/models/gemini-x:streamGenerateContent?alt=sse",
     ],
-  ])("%s %s %s", (provider, method, path, expected) => {
+  ])("%s %s %s is allowed", (provider, method, path, expected) => {
     expect(target(provider, method, path)).toBe(expected);
   });
 
@@ -63,7 +63,7 @@ describe("provider-1 where a request goes", () => {
     expect(() => target(provider, method, path)).toThrow("is not a request for models");
   });
 
-  it("no path leads out of the base URL, whatever it is made of", () => {
+  it("stays below the base URL, whatever pieces the path is made of", () => {
     const piece = fc.constantFrom(
       ..."/ . .. // \\ %2e %2E %2f %5c ? # @ : v1 messages models x key=1 & ; %00 \n é".split(" "),
     );

@@ -1,5 +1,5 @@
 /**
- * Packs that an agent crafted: a few bytes that stand for many.
+ * Packs that an agent crafted, in which a few bytes expand to many.
  */
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { gitIn } from "../support/repo.ts";
 
 const MEGABYTE = 1024 * 1024;
 
-/** A number as a pack has it: seven bits at a time, after those that `first` leaves. */
+/** The header of an object in a pack: its type and four bits of its size, then seven bits at a time. */
 function sizeBytes(type: number, size: number): Buffer {
   const bytes = [((type << 4) | (size & 15)) & 0x7f];
   for (let rest = Math.floor(size / 16); rest > 0; rest = Math.floor(rest / 128)) {
@@ -30,7 +30,7 @@ function varint(size: number): Buffer {
   }
 }
 
-/** Four megabytes of zeros, and one that is these as often as is said. */
+/** A pack with a blob of four megabytes of zeros, and a delta that repeats it so many times. */
 function packOf(times: number): Buffer {
   const base = Buffer.alloc(4 * MEGABYTE);
   const id = createHash("sha1").update(`blob ${base.length}\0`).update(base).digest();
@@ -44,7 +44,7 @@ function packOf(times: number): Buffer {
   return Buffer.concat([body, createHash("sha1").update(body).digest()]);
 }
 
-it("keep-5 a delta that makes a gigabyte of a few bytes is refused before git has the memory for it; one of its size is not", async () => {
+it("keep-5 refuses a pack with a delta that expands to a gigabyte, and takes one that expands to 64 MB", async () => {
   using home = new TestHome();
   const to = home.join("to");
   mkdirSync(to);

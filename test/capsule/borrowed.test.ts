@@ -1,5 +1,6 @@
 /**
- * What a line in a repo's alternates may show: each store here is a good one but for a single thing.
+ * Which object stores a line in a repo's alternates may show to a task. Each refused store here is a good one
+ * except for a single thing.
  */
 import { chownSync, mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -28,15 +29,15 @@ class Stores extends TempDir {
     return path;
   }
 
-  /** What is shown of those that are named, to a home at this path. */
+  /** The stores that a home at this path shows when the repo borrows from the named ones. */
   shown(named: readonly string[], home = this.home): string[] {
     writeFileSync(join(this.own, "info", "alternates"), named.map((path) => `${path}\n`).join(""));
     return borrowedObjects(home, this.own);
   }
 }
 
-describe("borrowed-1 of what a repo borrows from", () => {
-  it("a store is shown; a directory without a store's entries, with other names or with very many is not", () => {
+describe("borrowed-1 a task's sandbox", () => {
+  it("shows a git object store that the repo borrows from, but no directory that only resembles one", () => {
     using stores = new Stores();
     const good = stores.make("good");
     expect(stores.shown([good])).toEqual([good]);
@@ -54,7 +55,7 @@ describe("borrowed-1 of what a repo borrows from", () => {
     expect(stores.shown([other, bare, linked, many, good])).toEqual([good]);
   });
 
-  it("nothing is shown of this home, of its sockets, of another home, or of what has this one in it", () => {
+  it("shows no borrowed store inside a home, among its sockets, or around this home", () => {
     using stores = new Stores();
     const runtime = makeHomeRuntimeDir(stores.home);
     try {
@@ -75,7 +76,7 @@ describe("borrowed-1 of what a repo borrows from", () => {
   });
 
   if (!isRoot) console.log("left out: a store of another user's: only root can make one");
-  it.skipIf(!isRoot)("another user's store is not shown, unless the repo belongs to that user, too", () => {
+  it.skipIf(!isRoot)("shows another user's store only if the repo belongs to that user, too", () => {
     using stores = new Stores();
     const theirs = stores.make("theirs");
     chownSync(theirs, NOBODY, NOBODY);
@@ -84,7 +85,7 @@ describe("borrowed-1 of what a repo borrows from", () => {
     expect(stores.shown([theirs])).toEqual([theirs]);
   });
 
-  it("a chain is followed as far as git does", () => {
+  it("follows a chain of alternates exactly as far as git does", () => {
     using stores = new Stores();
     const chain = Array.from({ length: 7 }, (_, index) => stores.make(`link-${index}`));
     for (const [index, path] of chain.entries())
@@ -92,7 +93,7 @@ describe("borrowed-1 of what a repo borrows from", () => {
     expect(stores.shown(chain.slice(0, 1))).toEqual(chain.slice(0, 5));
   });
 
-  it("objects that are a link into the home are refused", async () => {
+  it("is refused if the repo's objects are a link into the home", async () => {
     await using lab = new CapsuleLab("worktree");
     const repo = await lab.repo();
     const inHome = join(lab.home, "repos", "x", "objects");

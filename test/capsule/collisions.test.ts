@@ -1,5 +1,5 @@
 /**
- * Which works will collide, before any of them is merged.
+ * Finding out which works would collide before any of them is merged.
  */
 import { readdirSync } from "node:fs";
 import { expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { collisions } from "../../src/capsule/index.ts";
 import { MergeLab } from "../support/merging.ts";
 import { fingerprint, gitIn, listTree } from "../support/repo.ts";
 
-it("tells which works collide, with each other and with the branch: by content, by a deletion, by a file where another has a directory", async () => {
+it("tells which works would collide with each other or the branch, and changes nothing in repo or store", async () => {
   using lab = new MergeLab({ "a.txt": "1\n2\n3\n4\n5\n", "b.txt": "b\n", "old/x.txt": "x\n" });
   const first = lab.idOf("main");
   const works = {
@@ -25,7 +25,7 @@ it("tells which works collide, with each other and with the branch: by content, 
   lab.commitOn("moved", {}, "moved");
   lab.commitOn("main", { "b.txt": "main\n", "a.txt": "1\n2\nthree\n4\n5\n" });
   lab.commitOn("late", { "b.txt": "late\n" }, "late", first);
-  // What is in no commit yet.
+  // Work that is in no commit yet.
   const loose = { session: "loose", commit: first, tree: lab.idOf("late^{tree}") };
   const { repo, store } = await lab.open();
   const before = fingerprint(lab.main);

@@ -1,6 +1,6 @@
 /**
- * What an agent can write to keep git from answering, to crash it, or to have it read something else.
- * Whatever it is: nothing outside the sandbox reads it, the snapshot is exact, and the session goes on.
+ * An agent can write files that keep git from answering, crash it, or make it read something else. In each
+ * case nothing outside the sandbox reads them, the snapshot is exact, and the session continues.
  */
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { listTree } from "../support/repo.ts";
 import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 const isLong = process.env["HOLDFAST_LONG"] === "1";
-// Of the long run, one test may take its time.
+// In the long run, a single test may take long.
 if (isLong) vi.setConfig({ testTimeout: 900_000 });
 const INDEXES = isLong ? 2000 : 100;
 const LARGE = isLong ? "2G" : "32M";
@@ -24,7 +24,7 @@ const INDEXES_EACH = INDEXES / strategies.length;
 if (!hasSandbox)
   console.log("left out: that git reads an agent's bytes in the sandbox only: bubblewrap is missing");
 
-/** Says of each call of git whether it could write outside, which nothing in the sandbox can. */
+/** Lists the calls of git that ran outside the sandbox: a call inside can't write to the log. */
 class WatchedGit implements Disposable {
   readonly #temp = new TempDir();
   readonly #path = process.env["PATH"] ?? "";
@@ -58,8 +58,8 @@ async function assertExact(lab: CapsuleLab, capsule: Capsule, snapshot: string):
   await restored.detach();
 }
 
-describe.each(strategies)("%s: an index that is not valid", (strategy) => {
-  it(`confined-1 ${INDEXES_EACH} spoiled ones: each snapshot is taken, and what git ignores is not published`, async () => {
+describe.each(strategies)("%s: an invalid index", (strategy) => {
+  it(`confined-1 stops no snapshot and makes no ignored file count as work, in ${INDEXES_EACH} variants`, async () => {
     await using lab = new CapsuleLab(strategy, {
       files: { "a.txt": "one\n", ".gitignore": "*.log\n", "b/c.txt": "two\n", "b/d.txt": "three\n" },
     });
@@ -98,7 +98,7 @@ describe.each(strategies)("%s: an index that is not valid", (strategy) => {
         const { manifest, unanswered } = await capsule.snapshot(`n${number}`, { ...limits, answerMs: 5000 });
         const roles = new Map(manifest.entries.map(({ path, role }) => [path, role]));
         expect([...roles.keys()]).toEqual(expect.arrayContaining(["work", "x.log", ".git/index"]));
-        // With a broken index the base's holds; whether what was added by force stays, depends.
+        // Git then uses the base's index. Whether files that were added by force count as work varies.
         expect(unanswered).toEqual([]);
         expect([roles.get("work"), roles.get("x.log")]).toEqual(["work", "ignored"]);
       }),
@@ -107,7 +107,7 @@ describe.each(strategies)("%s: an index that is not valid", (strategy) => {
   });
 });
 
-describe.each(strategies)("%s: rules that can't be read", (strategy) => {
+describe.each(strategies)("%s: hostile git rules", (strategy) => {
   const cases: Record<string, { script: string; unanswered: readonly string[]; work: readonly string[] }> = {
     [`a .gitignore of ${LARGE}`]: {
       script: `truncate -s ${LARGE} sub/.gitignore`,
@@ -119,23 +119,23 @@ describe.each(strategies)("%s: rules that can't be read", (strategy) => {
       unanswered: ["sub/.gitattributes", "sub/new"],
       work: ["work"],
     },
-    "a pipe": { script: "mkfifo sub/.gitignore", unanswered: ["sub/new"], work: ["work"] },
-    "a link to a device": {
+    "a pipe for a .gitignore": { script: "mkfifo sub/.gitignore", unanswered: ["sub/new"], work: ["work"] },
+    "rules that are links to a device": {
       script: "ln -s /dev/zero sub/.gitignore; ln -s /dev/zero .gitattributes",
       unanswered: [],
       work: [".gitattributes", "sub/.gitignore", "sub/new", "work"],
     },
-    "a directory": {
+    "rules that are directories": {
       script: "mkdir -p sub/.gitignore sub/.gitattributes; echo 1 > sub/.gitignore/f",
       unanswered: [],
       work: ["sub/.gitignore/f", "sub/new", "work"],
     },
-    "attributes without end": {
+    "a vast number of attributes": {
       script: `i=0; while [ $i -lt 2000 ]; do echo "*.$i text eol=crlf ident working-tree-encoding=x$i"; i=$((i+1)); done > .gitattributes; head -c 100000 /dev/zero | tr '\\0' a >> .gitattributes`,
       unanswered: [],
       work: [".gitattributes", "sub/new", "work"],
     },
-    "very many idents": {
+    "an ident attribute on many files": {
       script: `echo '* ident' > .gitattributes; mkdir many; i=0; while [ $i -lt 300 ]; do echo '$Id: x$' > many/$i; i=$((i+1)); done`,
       unanswered: [],
       work: [
@@ -147,7 +147,7 @@ describe.each(strategies)("%s: rules that can't be read", (strategy) => {
     },
   };
   for (const [name, { script, unanswered, work }] of Object.entries(cases)) {
-    it(`confined-1 ${name}`, async () => {
+    it(`confined-1 a snapshot counts as work only what git could rule on, with ${name}`, async () => {
       await using lab = new CapsuleLab(strategy, { files: { "a.txt": "one\n", "sub/b.txt": "two\n" } });
       const capsule = await lab.create();
       await inside(capsule, `echo 1 > work; echo 1 > sub/new; ${script}`);
@@ -159,7 +159,7 @@ describe.each(strategies)("%s: rules that can't be read", (strategy) => {
     });
   }
 
-  it("confined-1 patterns that take for ever: what they rule on is kept, and not published", async () => {
+  it("confined-1 a snapshot keeps a path that git can't rule on in time, but does not count it as work", async () => {
     await using lab = new CapsuleLab(strategy, { files: { "a.txt": "one\n" } });
     const capsule = await lab.create();
     const deep = "a/".repeat(40);
@@ -170,12 +170,12 @@ describe.each(strategies)("%s: rules that can't be read", (strategy) => {
     const snapshot = await capsule.snapshot("one", { ...limits, answerMs: 1500 });
     expect(snapshot.unanswered).toContain("work");
     await assertExact(lab, capsule, snapshot.commit);
-    // Without them everything is as it should be.
+    // Without the slow pattern, git answers for every path.
     await inside(capsule, "rm .gitignore");
     expect((await capsule.snapshot("two", limits)).unanswered).toEqual([]);
   });
 
-  it("much CRLF under `* text` is published with LF, and held in no memory", async () => {
+  it("a snapshot converts a large CRLF file under `* text`, and leaves the capsule's file as it is", async () => {
     const megabytes = isLong ? 600 : 24;
     await using lab = new CapsuleLab(strategy, { files: { "a.txt": "one\n" } });
     const capsule = await lab.create();
@@ -220,7 +220,7 @@ describe.skipIf(!hasSandbox)("git outside the sandbox", () => {
 
 describe("a git that an agent has taken over", () => {
   it.skipIf(!hasSandbox)(
-    "confined-1 writes to nothing, and has limits of memory, output and time",
+    "confined-1 can write to no file, and has limits of memory, output and time",
     async () => {
       await using lab = new CapsuleLab("worktree");
       const capsule = await lab.create();
@@ -249,7 +249,7 @@ describe("a git that an agent has taken over", () => {
 });
 
 describe("a task without a sandbox", () => {
-  it("confined-1 git still has limits: what it can't do within them is not published", async (context) => {
+  it("confined-1 git still runs under limits of memory and file size", async (context) => {
     if (!findProgram("prlimit"))
       context.skip("this machine has no prlimit, so git has a limit of time alone");
     const env = { PATH: process.env["PATH"] ?? "" };
@@ -266,7 +266,7 @@ describe("a task without a sandbox", () => {
 });
 
 describe("a session whose files keep git from answering", () => {
-  it("confined-1 is torn down, handed over, closed and goes on; what was not published is said", async () => {
+  it("confined-1 records what was not published, and can be torn down, handed off, continued and closed", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);

@@ -1,6 +1,6 @@
 /**
- * What every strategy must do with snapshots: each is exact, and brings everything back. The same tests run for each
- * strategy that this machine can do; elsewhere.test.ts runs them again as an ordinary user.
+ * What every strategy must do with snapshots: each is exact, and restores everything. The same tests run for
+ * each strategy that this machine supports; elsewhere.test.ts runs them again as an ordinary user.
  */
 import { execFileSync } from "node:child_process";
 import {
@@ -20,7 +20,7 @@ import { CapsuleLab, inside, limits } from "../support/capsules.ts";
 import { available, filesOf, treeOf } from "../support/strategies.ts";
 
 describe.each(available)("$strategy", ({ strategy }) => {
-  it("files-3 snapshot-1 a snapshot brings everything back, to the byte and the mode, whatever it is", async () => {
+  it("files-3 snapshot-1 a snapshot restores every kind of file with its exact bytes and mode", async () => {
     await using lab = new CapsuleLab(strategy, {
       files: {
         "a.txt": "one\n",
@@ -88,7 +88,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     chmodSync(join((await again.attach()).root, "locked-dir"), 0o700);
   });
 
-  it("directories that were moved, over others too, come back as they were", async () => {
+  it("a snapshot restores directories that were moved, even in the place of other directories", async () => {
     await using lab = new CapsuleLab(strategy, {
       files: {
         "d/sub/x": "x",
@@ -126,10 +126,10 @@ describe.each(available)("$strategy", ({ strategy }) => {
     }
   });
 
-  it("a path of 3,000 directories is kept, where paths end at 4,096 bytes", async () => {
+  it("a snapshot keeps a path of 3,000 directories, though the system limits paths to 4,096 bytes", async () => {
     await using lab = new CapsuleLab(strategy);
     const capsule = await lab.create();
-    // A shell keeps the whole path, and gives up at its limit.
+    // Not with a shell: it keeps track of the whole path, and fails at the limit.
     await inside(
       capsule,
       `perl -e 'for (1..3000) { mkdir "d"; chdir "d" or die } open F, ">f"; print F "bottom"'`,
@@ -146,7 +146,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     execFileSync("rm", ["-rf", ...[lab.trash]]);
   });
 
-  it("files-2 a file that was changed under its old size and time is in the tree", async () => {
+  it("files-2 a snapshot has a change that kept the file's size and time", async () => {
     await using lab = new CapsuleLab(strategy, { files: { "a.txt": "honest\n" } });
     const capsule = await lab.create();
     await inside(
@@ -167,10 +167,10 @@ describe.each(available)("$strategy", ({ strategy }) => {
     );
   });
 
-  it("store-1 layer-1 a sealed layer and what a process of the task wrote after: the snapshot stays what it was", async () => {
+  it("store-1 layer-1 a snapshot stays the same although a process of the task keeps writing", async () => {
     await using lab = new CapsuleLab(strategy);
     const capsule = await lab.create();
-    // Holds its file open, and writes as long as it lives.
+    // A process that holds its file open, and writes as long as it lives.
     await inside(capsule, `(exec 9>>log; while :; do echo tick >&9; done) >/dev/null 2>&1 & sleep 0.1`, {
       HOLDFAST_CAPSULE: capsule.layout.dir,
     });
@@ -186,7 +186,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     expect(ids(again)).toEqual(ids(snapshot));
   });
 
-  it("times and an unchanged tree survive: a restore is no reason to build everything again", async () => {
+  it("a restore keeps file times and a clean status, so nothing has to be built again", async () => {
     await using lab = new CapsuleLab(strategy);
     const capsule = await lab.create();
     const { root } = await capsule.attach();

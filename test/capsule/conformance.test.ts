@@ -1,6 +1,6 @@
 /**
- * What every strategy must do. The same tests run for each that this machine can do; elsewhere.test.ts runs them
- * again as an ordinary user. What they must do with snapshots is in conformance-snapshots.test.ts.
+ * What every strategy must do. The same tests run for each that this machine supports; elsewhere.test.ts runs
+ * them again as an ordinary user. What they must do with snapshots is in conformance-snapshots.test.ts.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { commitFiles, fingerprint, gitIn, listTree } from "../support/repo.ts";
 import { available, treeOf } from "../support/strategies.ts";
 
 describe.each(available)("$strategy", ({ strategy }) => {
-  it("the files of the base are there, and git works inside as it does anywhere", async () => {
+  it("a capsule has the files of its base, and git works in it as usual", async () => {
     await using lab = new CapsuleLab(strategy, { files: { "a.txt": "one\n", "src/b.ts": "b\n" } });
     gitIn(lab.main, "branch", "other");
     const capsule = await lab.create();
@@ -31,7 +31,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     expect(gitIn(lab.main, "branch", "--format=%(refname:short)")).toBe("main\nother");
   });
 
-  it("gitdir-1 no object of another task can be read: not beside it, not in a fork, not after a restore", async () => {
+  it("gitdir-1 a capsule, new, forked or restored, can read no object of another task", async () => {
     await using lab = new CapsuleLab(strategy);
     const marker = "MARKER-of-another-session";
     const secretive = await lab.create();
@@ -58,7 +58,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     expect(await inside(restored, all)).not.toMatch(`${marker}-(committed|loose)`);
   });
 
-  it("git-1 nothing that an agent plants is run by us, whatever is done with the capsule", async () => {
+  it("git-1 taking, publishing and restoring a snapshot runs no program that an agent planted", async () => {
     await using lab = new CapsuleLab(strategy, {
       files: { "a.txt": "one\n", ".husky/pre-commit": "#!/bin/sh\n" },
     });
@@ -110,7 +110,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     expect(gitIn(lab.main, "show", "holdfast/x/1:a.txt")).toBe("changed");
   });
 
-  it("repo-1 publish-1 task-1 the user's repo is as it was, but for the branch: commits, rebases, gc, config, hooks, tags inside", async () => {
+  it("repo-1 publish-1 task-1 the user's repo gets the published branch and no other change", async () => {
     await using lab = new CapsuleLab(strategy);
     commitFiles(lab.main, { "b.txt": "b\n" }, "the second");
     writeFileSync(join(lab.main, "dirty"), "uncommitted");
@@ -157,7 +157,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     gitIn(lab.main, "fsck", "--strict");
   });
 
-  it("set-up runs at the path where tasks see it, before they start; includes and ports come with the capsule", async () => {
+  it("a capsule begins with its set-up, included files and ports, which do not count as work", async () => {
     await using lab = new CapsuleLab(strategy, { files: { "a.txt": "1", ".gitignore": "deps\n.env*\n" } });
     writeFileSync(join(lab.main, ".env.local"), "KEY=1\n", { mode: 0o600 });
     mkdirSync(join(lab.main, ".env.d"));
@@ -190,7 +190,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     ).toEqual([]);
   });
 
-  it("a set-up that fails is an error with its output, and leaves nothing behind", async () => {
+  it("a failed set-up is reported with its output and leaves nothing behind", async () => {
     await using lab = new CapsuleLab(strategy);
     const before = [
       ...listTree(join(lab.home, "sessions")).keys(),

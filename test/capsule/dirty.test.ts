@@ -1,5 +1,5 @@
 /**
- * The checkout as it is, as a commit.
+ * Making a commit of the user's checkout as it is, with uncommitted changes.
  */
 import { execFileSync } from "node:child_process";
 import {
@@ -47,8 +47,8 @@ class Lab extends TempDir {
   }
 }
 
-describe("a checkout as a commit", () => {
-  it("dirty-1 has what git add -A would take, whatever was done to it; and nothing of the user's is touched", async () => {
+describe("a commit of the checkout", () => {
+  it("dirty-1 has what `git add -A` would take, and leaves the user's repo untouched", async () => {
     using lab = new Lab({
       "same.txt": "same\n",
       "changed.txt": "one\n",
@@ -85,7 +85,7 @@ describe("a checkout as a commit", () => {
     gitIn(lab.main, "rm", "-q", "--cached", "unstaged.txt");
     lab.write("intent.txt", "meant to be added\n");
     gitIn(lab.main, "add", "-N", "intent.txt");
-    // A repo inside, and one without a commit, which git add fails on.
+    // A nested repo, and one without a commit, on which `git add` fails.
     makeRepo(join(lab.main, "nested"));
     gitIn(lab.main, "init", "-q", "nested-empty");
 
@@ -108,7 +108,7 @@ describe("a checkout as a commit", () => {
     expect(gitIn(lab.main, "rev-parse", `${commit}^{tree}`)).toBe(gitIn(copy, "write-tree"));
   });
 
-  it("of the same size and time as what was committed is not taken for unchanged", async () => {
+  it("has a change that kept the file's size and time", async () => {
     using lab = new Lab({ "a.txt": "one\n" });
     gitIn(lab.main, "config", "core.trustctime", "false");
     const stamp = (path: string) =>
@@ -122,7 +122,7 @@ describe("a checkout as a commit", () => {
     expect(gitIn(lab.main, "show", `${await lab.commit()}:a.txt`)).toBe("six");
   });
 
-  it("with conflicts is refused; of a linked worktree, without a commit and with a submodule that moved it works", async () => {
+  it("is refused with conflicts, and works for linked worktrees, empty repos and moved submodules", async () => {
     using lab = new Lab({ "a.txt": "one\n" });
     gitIn(lab.main, "checkout", "-q", "-b", "other");
     commitFiles(lab.main, { "a.txt": "theirs\n" }, "theirs");
@@ -155,7 +155,7 @@ describe("a checkout as a commit", () => {
     expect(gitIn(lab.main, "ls-tree", `${await lab.commit()}`, "inner")).toContain(moved);
   });
 
-  it("goes with its session, and with one that never was", async () => {
+  it("is removed by gc with its session, or if there never was such a session", async () => {
     using home = new TaskHome({ "a.txt": "one\n" });
     const hf = await home.open();
     const repo = await openRepo(await openHome({ home: home.dir }), home.main);

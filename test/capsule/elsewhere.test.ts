@@ -1,6 +1,6 @@
 /**
- * The conformance tests again: as an ordinary user, with user namespaces instead of root's rights; and on a
- * file system that shares blocks between copies, where there is a strategy more.
+ * The conformance tests again: as an ordinary user, with user namespaces instead of root's rights; and on
+ * file systems that share blocks between copies, where the clone strategy works, too.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { TempDir } from "../support/home.ts";
 import { asNobody, tempOfNobody, testsAgain, whyNotNobody } from "../support/nobody.ts";
 
-// Tools for file systems are here, even if PATH does not have the directory.
+// mkfs is in one of these directories, which PATH may not have.
 process.env["PATH"] += ":/usr/sbin:/sbin";
 const isRoot = process.getuid?.() === 0;
 
@@ -23,7 +23,7 @@ describe("an ordinary user", () => {
   const reason = isRoot ? whyNotNobody : "these tests run as one already";
   if (reason) console.log(`left out: the conformance tests as an ordinary user: ${reason}`);
 
-  it.skipIf(reason !== undefined)("has capsules of every strategy that conform", () => {
+  it.skipIf(reason !== undefined)("passes the conformance tests with every strategy", () => {
     using temp = tempOfNobody();
     expect(runConformance(asNobody, temp)).toContain("an ordinary user");
   });
@@ -37,7 +37,7 @@ describe.each(["btrfs", "xfs"])("%s", (fileSystem) => {
       `left out: the conformance tests of clones on ${fileSystem}: they take root, a loop device and mkfs.${fileSystem}`,
     );
 
-  it.skipIf(!canMount)("has clones that conform, too", () => {
+  it.skipIf(!canMount)("passes the conformance tests with clones", () => {
     using temp = new TempDir();
     for (const dir of ["tmp", "cache"]) mkdirSync(temp.join(dir));
     writeFileSync(temp.join("disk"), "");

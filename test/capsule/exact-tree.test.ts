@@ -1,6 +1,7 @@
 /**
- * Exact trees: whatever an agent left in its capsule, the directory has what a commit of its work holds, and a git
- * that needs nothing of ours. Git itself is asked: what it would add, forced, is the tree.
+ * Exact trees: whatever an agent left in its capsule, the directory has the files of a commit of its work,
+ * and a gitdir that needs nothing of the home. Git itself is the judge: `git add --all --force` must give the
+ * same tree.
  */
 import {
   existsSync,
@@ -45,7 +46,7 @@ function treeOfAll(directory: string): string {
 }
 
 describe("an exact tree", () => {
-  it("exact-tree-1 has no ignored file, none that git can't hold, and nothing that the work removed", async () => {
+  it("exact-tree-1 has no ignored file, none that git can't store, and none that the task removed", async () => {
     await using lab = new CapsuleLab("worktree", { files });
     const capsule = await lab.create();
     await inside(
@@ -70,7 +71,7 @@ describe("an exact tree", () => {
     expect(treeOfAll(directory)).toBe(tree);
   });
 
-  it("exact-tree-1 has a gitdir that no agent has touched", async () => {
+  it("exact-tree-1 has a gitdir without the agent's hooks, config, refs and commits", async () => {
     await using lab = new CapsuleLab("worktree", { files });
     const capsule = await lab.create();
     const canary = lab.temp.join("canary");
@@ -94,7 +95,7 @@ describe("an exact tree", () => {
     expect(existsSync(canary)).toBe(false);
   });
 
-  it("exact-tree-1 reads the tree's own objects, no others of the store, and outlives the home", async () => {
+  it("exact-tree-1 has no objects of other tasks, and works after the home was deleted", async () => {
     await using lab = new CapsuleLab("worktree", { files });
     const [capsule, other] = [await lab.create(), await lab.create()];
     await inside(other, "echo unpublished > secret");
@@ -110,7 +111,7 @@ describe("an exact tree", () => {
     expect(gitIn(directory, "log", "--format=%s")).toBe("a person's\nthe first");
   });
 
-  it("leaves nothing when it can't be made", async () => {
+  it("leaves no directory behind if it can't be made", async () => {
     await using lab = new CapsuleLab("worktree", { files });
     const capsule = await lab.create();
     await inside(capsule, "echo new > new");
@@ -120,7 +121,7 @@ describe("an exact tree", () => {
     expect(readdirSync(lab.temp.path).filter((name) => name.startsWith("exact-"))).toEqual([]);
   });
 
-  it("exact-tree-1 is what git would add, whatever was done to the files", async () => {
+  it("exact-tree-1 is what git would add, after random edits", async () => {
     const path = fc
       .array(fc.constantFrom("a.txt", "dir", "b", "x.log", "built", "n\nl"), { minLength: 1, maxLength: 3 })
       .map((parts) => parts.join("/"));
@@ -138,7 +139,7 @@ describe("an exact tree", () => {
             if (how === "write") writeFileSync(at, name);
             if (how === "link") symlinkSync("a.txt", at);
           } catch {
-            // A path below a file, say: no edit.
+            // Some edits are impossible, such as a path below a file.
           }
         }
         const { directory, tree } = await exactTreeOf(lab, capsule);

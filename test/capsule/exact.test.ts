@@ -1,6 +1,6 @@
 /**
- * Capsules of exactly a tree, whatever differs between it and its base: the same files as if a person went
- * from the base to it.
+ * A capsule of exactly a tree has the same files as a checkout that a person switched from the base to that
+ * tree, whatever differs between the two.
  */
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
@@ -19,24 +19,24 @@ const FILES = {
   ".gitignore": "*.log\n",
 };
 
-/** What is done to the base, and whether git goes through all files for it. */
+/** What the tree changes in its base. */
 const CHANGES: readonly (readonly [what: string, script: string])[] = [
-  ["nothing", "true"],
-  ["files that are changed, new and gone", "echo x >> a.txt; echo n > new.txt; rm dir/b.txt"],
-  ["a directory that goes with its last file", "rm -r only dir/deep"],
+  ["no change", "true"],
+  ["changed, new and deleted files", "echo x >> a.txt; echo n > new.txt; rm dir/b.txt"],
+  ["a directory whose last file is deleted", "rm -r only dir/deep"],
   [
-    "a file that becomes a directory, and the other way round",
+    "a file that becomes a directory, and vice versa",
     "rm a.txt; mkdir a.txt; echo x > a.txt/x; rm -r only; echo o > only",
   ],
   ["links and modes", "ln -s dir/b.txt link; chmod +x a.txt; rm dir/c.txt; ln -s ../a.txt dir/c.txt"],
   ["a directory that becomes a link", "rm -r only; ln -s dir only"],
-  ["other ends of lines", "printf 'one\\nzwei\\n' > eol/f.txt; printf 'new\\n' > eol/g.txt"],
+  ["other line endings", "printf 'one\\nzwei\\n' > eol/f.txt; printf 'new\\n' > eol/g.txt"],
   [
-    "names that are patterns, or no text",
+    "names that are patterns, options or not UTF-8",
     "mkdir 'd[ab]'; echo x > 'd[ab]/*'; echo y > ':(top)y'; echo z > \"$(printf 'n\\377')\"; echo q > '-q'",
   ],
-  ["attributes", "echo '*.txt text eol=crlf' > .gitattributes; echo h > h.txt; rm eol/f.txt"],
-  ["more than a few", "for n in $(seq 300); do echo $n > many-$n; done; rm -r dir"],
+  ["changed attributes", "echo '*.txt text eol=crlf' > .gitattributes; echo h > h.txt; rm eol/f.txt"],
+  ["hundreds of new files", "for n in $(seq 300); do echo $n > many-$n; done; rm -r dir"],
 ];
 
 const LISTING =
@@ -47,7 +47,7 @@ function listed(text: string): string[] {
 }
 
 describe.each(available)("a capsule of exactly a tree, $strategy", ({ strategy }) => {
-  it.each(CHANGES)("exact-1 has the files of a checkout: %s", async (_, script) => {
+  it.each(CHANGES)("exact-1 has the same files as a checkout: %s", async (_, script) => {
     await using lab = new CapsuleLab(strategy, { files: FILES });
     const base = gitIn(lab.main, "rev-parse", "main");
     gitIn(lab.main, "checkout", "-q", "-b", "work");
@@ -58,7 +58,7 @@ describe.each(available)("a capsule of exactly a tree, $strategy", ({ strategy }
     const plain = lab.temp.join("plain");
     gitIn(lab.main, "worktree", "add", "-q", "--detach", plain, "main");
     gitIn(plain, "checkout", "-q", "--detach", "work");
-    // What set-up leaves stays; what stands where the tree has a file makes way.
+    // What set-up made stays, except where the tree has a file at the same path.
     const settings = {
       setup: "echo kept > kept.log; mkdir -p new.txt; echo way > new.txt/way.log; echo set >> dir/c.txt",
     };
@@ -78,7 +78,7 @@ describe.each(available)("a capsule of exactly a tree, $strategy", ({ strategy }
       listed(execFileSync("sh", ["-euc", LISTING], { cwd: plain, encoding: "utf8" }).trimEnd()),
     );
     expect(await inside(capsule, "git write-tree; git rev-parse 'HEAD^{tree}'")).toBe(`${tree}\n${tree}`);
-    // Without a look at any content.
+    // git must see that from the index alone, without reading any content.
     expect(await inside(capsule, "git diff-files --name-only")).toBe(isCovered ? "" : "dir/c.txt");
   });
 });

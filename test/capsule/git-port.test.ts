@@ -1,5 +1,5 @@
 /**
- * By rule: git is started from one file. Two ways around it are looked for in every source: its name as a word of its
+ * A rule: only one file starts git. Every source is searched for two ways around it: `git` as a string of its
  * own, and a command line that begins with it.
  */
 import { readdirSync, readFileSync } from "node:fs";
@@ -10,7 +10,7 @@ const sources = readdirSync("src", { recursive: true, encoding: "utf8" }).filter
 );
 const PROGRAM = /(["'`])git\1|(runProgram|startDetached|startHolder)\(\s*\[?\s*["'`]git\b/;
 
-test("git is a program in the git port only (git-1)", () => {
+test("only the git port starts git (git-1)", () => {
   const naming = sources.filter((name) => PROGRAM.test(readFileSync(`src/${name}`, "utf8")));
   expect(naming).toEqual(["capsule/git/git.ts"]);
 });

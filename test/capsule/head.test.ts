@@ -1,5 +1,5 @@
 /**
- * The look at a checkout's HEAD without git says what git says, or nothing.
+ * Reading a checkout's HEAD without git gives what git says, or nothing.
  */
 import { execFileSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ const placeOf = (dir: string) => ({
 });
 
 describe("the HEAD of a checkout", () => {
-  it("is what git says: on a branch, moved, detached, in another working tree", () => {
+  it("is read as git reads it: on a branch, detached and in a linked working tree", () => {
     using home = new TaskHome({ "a.txt": "one\n" });
     const agrees = (dir: string) => expect(readHead(placeOf(dir))).toBe(gitIn(dir, "rev-parse", "HEAD"));
     agrees(home.main);
@@ -28,7 +28,7 @@ describe("the HEAD of a checkout", () => {
     agrees(home.main);
   });
 
-  it("is left to git if refs are packed, lead elsewhere, have another form or are missing", () => {
+  it("is left to git if its ref is packed, missing or malformed, or leads elsewhere", () => {
     using home = new TaskHome({ "a.txt": "one\n" });
     const place = placeOf(home.main);
     gitIn(home.main, "pack-refs", "--all");

@@ -1,5 +1,5 @@
 /**
- * A manifest from somewhere else: what it names can do nothing outside of a capsule.
+ * A manifest from another home can do nothing outside a capsule, whatever it names.
  */
 import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { applySnapshot, type SnapshotManifest } from "../../src/capsule/index.ts
 import { decodeManifest, encodeManifest } from "../../src/capsule/store/manifest.ts";
 import { CapsuleLab, inside, limits } from "../support/capsules.ts";
 
-describe("a manifest from somewhere else", () => {
+describe("a manifest from another home", () => {
   const hostile = (entries: SnapshotManifest["entries"], gone: string[] = []): SnapshotManifest => {
     return {
       base: null,
@@ -32,7 +32,7 @@ describe("a manifest from somewhere else", () => {
     role: "work" as const,
   });
 
-  it("snapshot-2 nothing is written outside the root, through links of the base or of the manifest, and no set-user-id", async () => {
+  it("snapshot-2 writes nothing outside the root through links, and sets no set-user-id bit", async () => {
     await using lab = new CapsuleLab("worktree");
     const outside = lab.temp.join("outside");
     const root = lab.temp.join("root");
@@ -54,7 +54,7 @@ describe("a manifest from somewhere else", () => {
     expect(statSync(join(root, "suid")).mode & 0o7777).toBe(0o755);
   });
 
-  it("a FIFO that can't be made is a failure, and not left out in silence", async () => {
+  it("fails to be applied if it names a FIFO that can't be made, instead of leaving it out silently", async () => {
     await using lab = new CapsuleLab("worktree");
     const store = await (await lab.create()).store();
     const root = lab.temp.join("root");
@@ -79,7 +79,7 @@ describe("a manifest from somewhere else", () => {
     expect(readdirSync(root)).toEqual(["pipe"]);
   });
 
-  it("snapshot-2 a path below a file, or twice, is refused; what git takes for its own is never work", () => {
+  it("snapshot-2 is refused with a duplicate path or one below a file, and never has git's paths as work", () => {
     const decoded = (...entries: SnapshotManifest["entries"]) =>
       decodeManifest(encodeManifest(hostile(entries))).entries.map(({ role }) => role);
     for (const kind of ["file", "symlink", "fifo"] as const)
@@ -97,7 +97,7 @@ describe("a manifest from somewhere else", () => {
     ]);
   });
 
-  it("paths that climb are refused, and every other one survives the way to JSON and back", () => {
+  it("is refused with a path that leads out, and keeps any other path unchanged through JSON", () => {
     for (const path of ["../x", "/etc/passwd", "a//b", "a/./b", "a/../b", "", "a\0b"]) {
       expect(() => decodePath(path), path).toThrow(expect.objectContaining({ code: "snapshot_invalid" }));
       const row = [path, "file", 0o644, 0, 0, "work"];

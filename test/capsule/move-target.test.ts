@@ -1,5 +1,6 @@
 /**
- * A branch of the user's is moved forward, and what has it checked out moves along, or says why not.
+ * Moving a user's branch forward, and with it the working tree that has it checked out, or refusing with a
+ * reason.
  */
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +29,7 @@ async function merge(lab: MergeLab, { into, path, onMove = async () => {} }: Wan
 const refused = (message: RegExp) => ({ code: "merge_refused", message: expect.stringMatching(message) });
 const at = (lab: MergeLab, path: string) => readFileSync(join(lab.main, path), "utf8");
 
-/** Made once, and copied: git takes longer to make it. */
+/** Made once and copied, which is faster than making it with git each time. */
 const template = new MergeLab();
 template.commitOn("work", { "a.txt": "one\n2\n3\n4\n5\n", "dir/new.txt": "new\n" });
 template.commitOn("main", { "c.txt": "c\n" });
@@ -43,8 +44,8 @@ function others(lab: MergeLab): Map<string, string> {
   return listTree(lab.main, isChanged);
 }
 
-describe("a branch of the user's", () => {
-  it("move-1 moves forward, and the checkout with it: filters run, hooks and monitors do not, all else is as it was", async () => {
+describe("a user's branch", () => {
+  it("move-1 moves forward with its checkout: filters run, hooks and monitors do not", async () => {
     using lab = labWithWork();
     for (const hook of [
       "post-merge",
@@ -83,12 +84,12 @@ describe("a branch of the user's", () => {
 
   it.each([
     [
-      "a change",
+      "an unstaged change",
       (lab: MergeLab) => writeFileSync(join(lab.main, "b.txt"), "mine\n"),
       /not clean, b\.txt changed/,
     ],
     [
-      "a change that is staged",
+      "a staged change",
       (lab: MergeLab) => {
         writeFileSync(join(lab.main, "staged"), "mine\n");
         gitIn(lab.main, "add", "staged");
@@ -96,7 +97,7 @@ describe("a branch of the user's", () => {
       /not clean, staged changed/,
     ],
     [
-      "a file of its own",
+      "an untracked file in the way",
       (lab: MergeLab) => {
         mkdirSync(join(lab.main, "dir"));
         writeFileSync(join(lab.main, "dir/new.txt"), "mine\n");
@@ -104,12 +105,12 @@ describe("a branch of the user's", () => {
       /would overwrite dir\/new\.txt, which is not committed in /,
     ],
     [
-      "a file where a directory comes",
+      "an untracked file in the way of a directory",
       (lab: MergeLab) => writeFileSync(join(lab.main, "dir"), "mine\n"),
       /would overwrite dir,/,
     ],
     [
-      "a file that it ignores",
+      "an ignored file in the way",
       (lab: MergeLab) => {
         mkdirSync(join(lab.main, "dir"));
         writeFileSync(join(lab.main, "dir/new.txt"), "mine\n");
@@ -135,23 +136,23 @@ describe("a branch of the user's", () => {
       /a merge is under way/,
     ],
     [
-      "a bisection",
+      "a bisect under way",
       (lab: MergeLab) => {
         gitIn(lab.main, "bisect", "start", "main", "main~1");
       },
       /a bisect is under way/,
     ],
     [
-      "another process of git",
+      "a locked index",
       (lab: MergeLab) => writeFileSync(join(lab.main, ".git/index.lock"), ""),
       /the files of .* could not be updated/,
     ],
     [
-      "a lock on it",
+      "a lock on the branch",
       (lab: MergeLab) => writeFileSync(join(lab.main, ".git/refs/heads/main.lock"), ""),
       /could not be moved/,
     ],
-  ] as const)("stays where it is, and nothing is changed, with %s", async (_, prepare, message) => {
+  ] as const)("does not move, and nothing changes, if the checkout has %s", async (_, prepare, message) => {
     using lab = labWithWork();
     prepare(lab);
     const before = fingerprint(lab.main);
@@ -161,7 +162,7 @@ describe("a branch of the user's", () => {
     expect(listTree(lab.main, (path) => path.startsWith(".git/objects"))).toEqual(files);
   });
 
-  it("moves where it is checked out in another working tree, and the main checkout stays", async () => {
+  it("moves with the linked working tree that has it checked out, and leaves the main checkout alone", async () => {
     using lab = labWithWork();
     gitIn(lab.main, "checkout", "-q", "-b", "elsewhere");
     gitIn(lab.main, "worktree", "add", "-q", lab.join("linked"), "main");
@@ -175,13 +176,13 @@ describe("a branch of the user's", () => {
     expect(gitIn(lab.main, "status", "--porcelain")).toBe("");
     for (const path of others(lab).keys())
       if (!path.includes("worktrees/")) expect(before.has(path)).toBe(true);
-    // One that is gone may come back.
+    // A working tree that is gone may come back, so the branch must not move without it.
     rmSync(lab.join("linked"), { recursive: true });
     const { repo } = await lab.open();
     await expect(assertMovable(repo, "main")).rejects.toMatchObject(refused(/which does not exist/));
   });
 
-  it("moves by its ref alone in a bare repo, and where nothing has it checked out", async () => {
+  it("moves by its ref alone in a bare repo, or if nothing has it checked out", async () => {
     using lab = labWithWork();
     gitIn(lab.main, "checkout", "-q", "-b", "elsewhere");
     writeFileSync(join(lab.main, "b.txt"), "dirty, and on another branch\n");
@@ -195,7 +196,7 @@ describe("a branch of the user's", () => {
     expect(gitIn(lab.join("bare.git"), "log", "-1", "--format=%s", "main")).toBe("on work");
   });
 
-  it("a missing branch, or another kind of ref, is not found; a session's own branch is refused", async () => {
+  it("has to exist, and can't be another kind of ref or a session's own branch", async () => {
     using lab = labWithWork();
     gitIn(lab.main, "branch", "holdfast/x");
     for (const into of ["nothing", "main~1", "HEAD", "-x", "a b", ""])
@@ -205,7 +206,7 @@ describe("a branch of the user's", () => {
     await expect(merge(lab)).rejects.toMatchObject({ code: "branch_not_found", message: /on no branch/ });
   });
 
-  it("that moved meanwhile is left alone", async () => {
+  it("is left alone if it moved in the meantime", async () => {
     using lab = labWithWork();
     const { repo, store } = await lab.open();
     const target = await findTarget(repo);
@@ -219,7 +220,7 @@ describe("a branch of the user's", () => {
     expect(fingerprint(lab.main)).toBe(before);
   });
 
-  it("is locked while files move along: a failure there leaves it, and what was cut off after them is finished", async () => {
+  it("is locked while files are updated; a failure leaves it unmoved, and a move that was cut off is finished", async () => {
     using lab = labWithWork();
     const before = lab.idOf("main");
     const onMove = async () => {
@@ -236,7 +237,7 @@ describe("a branch of the user's", () => {
     );
     const cut = { repo, disk: realDisk, branch: "main", commit, reason: "x", identity };
     expect(await finishMove(cut)).toBe(false);
-    // As a kill leaves it: the files have come, the branch has not moved.
+    // As after a kill: the files were updated, but the branch was not moved.
     gitIn(lab.main, "read-tree", "-m", "-u", before, commit);
     await expect(assertMovable(repo, "main")).rejects.toMatchObject(refused(/not clean/));
     expect(await finishMove(cut)).toBe(true);

@@ -1,5 +1,5 @@
 /**
- * Overlays and the bases below them, each against what would break it.
+ * Overlays and the bases below them, tested against what could break them.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
@@ -17,7 +17,7 @@ import { TestChild } from "../support/children.ts";
 import { TempDir } from "../support/home.ts";
 import { commitFiles, gitIn, listTree } from "../support/repo.ts";
 
-/** Above what any system gives out. */
+/** Above any pid that a system assigns. */
 const UNUSED_PID = 2 ** 30;
 
 const canOverlay = await (async () => {
@@ -27,7 +27,7 @@ const canOverlay = await (async () => {
 if (!canOverlay) console.log("left out: tests of overlays, which this machine can't mount");
 
 describe.skipIf(!canOverlay)("bases", () => {
-  it("base-1 twenty tasks at once wait for one builder, and share what it built", async () => {
+  it("base-1 twenty capsules that are made at once share one base, which is built once", async () => {
     await using lab = new CapsuleLab("overlay", { files: { "a.txt": "1", ".gitignore": "deps\n" } });
     const setup = "sleep 0.5; mkdir deps; head -c 16 /dev/urandom | od -An -tx1 > deps/id";
     const capsules = await Promise.all(Array.from({ length: 20 }, () => lab.create({ setup })));
@@ -36,7 +36,7 @@ describe.skipIf(!canOverlay)("bases", () => {
     expect(await listBases(await lab.repo())).toHaveLength(1);
   });
 
-  it("a commit near a base stands on it, with its own files and a clean status; one with other lock files does not", async () => {
+  it("a commit near a base is put on that base, unless its dependencies differ", async () => {
     await using lab = new CapsuleLab("overlay", {
       files: { "a.txt": "1", b: "b", "package.json": "{}", ".gitignore": "deps\n" },
     });
@@ -62,7 +62,7 @@ describe.skipIf(!canOverlay)("bases", () => {
     expect(await inside(again, "cat a.txt new/c; git status --porcelain")).toBe("2c");
   });
 
-  it("a commit that a task made stands on a base of the user's, or on one of its own", async () => {
+  it("a commit that a task made is put on a base of the user's commits, or on one that is not shared", async () => {
     await using lab = new CapsuleLab("overlay");
     gitIn(lab.main, "checkout", "-q", "-b", "holdfast/s/1");
     const made = commitFiles(lab.main, { "a.txt": "by a task" }, "made by a task");
@@ -78,7 +78,7 @@ describe.skipIf(!canOverlay)("bases", () => {
 });
 
 describe.skipIf(!canOverlay)("overlays", () => {
-  it("holder-1 a capsule has one holder; when that is killed, the next use mounts again, with nothing lost", async () => {
+  it("holder-1 a capsule has one holder, and if that is killed the next use mounts again without loss", async () => {
     await using lab = new CapsuleLab("overlay");
     const capsule = await lab.create();
     await inside(capsule, "echo kept > kept");
@@ -96,17 +96,17 @@ describe.skipIf(!canOverlay)("overlays", () => {
     expect(readFileSync("/proc/self/mountinfo", "utf8")).not.toContain(lab.home);
   });
 
-  it("holder-1 asked for by several at once, it is mounted once", async () => {
+  it("holder-1 a capsule is mounted once if several ask for it at the same moment", async () => {
     await using lab = new CapsuleLab("overlay", { files: { "a.txt": "1" } });
     const capsule = await lab.create();
     await capsule.detach();
     const views = await Promise.all(Array.from({ length: 4 }, () => capsule.attach()));
     expect(new Set(views.map(({ root }) => root)).size).toBe(1);
-    // A second mount would have taken away what the first one copies through.
+    // A second mount would have removed the directory through which the first one copies files up.
     expect(await inside(capsule, "echo more >> a.txt && cat a.txt")).toBe("1more");
   });
 
-  it("holder-1 a process that only has a capsule's mark is left alone; a process that has its mount is ended, with or without the mark", async () => {
+  it("holder-1 detaching ends every process that has the mount, and none that only has the capsule's mark", async () => {
     await using lab = new CapsuleLab("overlay");
     const capsule = await lab.create();
     const view = await capsule.attach();
@@ -134,7 +134,7 @@ describe.skipIf(!canOverlay)("overlays", () => {
     }
   });
 
-  it("a holder that is killed while files are read: the snapshot says so, and the next one is whole", async () => {
+  it("a snapshot fails clearly if the holder is killed while files are read, and the next one is whole", async () => {
     await using lab = new CapsuleLab("overlay");
     const capsule = await lab.create();
     await inside(capsule, "mkdir d; i=0; while [ $i -lt 400 ]; do echo $i > d/$i; i=$((i+1)); done");
@@ -146,7 +146,7 @@ describe.skipIf(!canOverlay)("overlays", () => {
         (error: unknown) => (isHoldfastError(error) ? error.code : String(error)),
       );
       await sleep(4 * round);
-      // The one of the round before may be the one that is just ending.
+      // The holder on record may be that of the round before, which is just ending.
       signalIfThere(capsule.layout.readHolder()?.pid ?? UNUSED_PID, "SIGKILL");
       const outcome = await taking;
       expect(["taken", "snapshot_raced", "mount_failed"]).toContain(outcome);
@@ -170,12 +170,12 @@ describe.skipIf(!canOverlay)("overlays", () => {
     expect(markedProcesses().filter(({ mark }) => mark === temp.path)).toEqual([]);
   });
 
-  it("layer-1 layers are flattened before there are too many: nothing is lost, and every fork is the same", async () => {
+  it("layer-1 layers are flattened before there are too many, without a change to the files of capsule or fork", async () => {
     await using lab = new CapsuleLab("overlay", {
       files: { ".gitignore": "big\n", "gone/a": "a", "kept/b": "b" },
     });
     const capsule = await lab.create();
-    // More than a snapshot takes, so that only the layers have it.
+    // `big` is more than a snapshot takes, so only the layers have it.
     await inside(
       capsule,
       "head -c 300000 /dev/urandom > big; rm -r gone; ln -s kept link; mkdir -m 700 locked",
@@ -199,14 +199,14 @@ describe.skipIf(!canOverlay)("overlays", () => {
     expect(await filesOf(fork)).toEqual(files);
   });
 
-  it("layer-2 what a sealed layer has is not read again, and whatever is done to it since is seen", async () => {
+  it("layer-2 a snapshot does not read sealed files again, but sees every change since", async () => {
     await using lab = new CapsuleLab("overlay", { files: { ".gitignore": "*.log\n", "base/b": "b\n" } });
     const capsule = await lab.create();
     const paths = async (script: string) => {
       await inside(capsule, script);
       const taken = await capsule.snapshot(`${performance.now()}`, limits);
       const read = taken.learned.files.map(({ path }) => path).filter((path) => !path.startsWith(".git/"));
-      // As the store has it, without any layer.
+      // Restored from the store alone: this snapshot has no layer yet.
       const live = listTree((await capsule.attach()).root, (path) => path.startsWith(".git/"));
       const again = await lab.restore(taken.commit);
       expect(listTree((await again.attach()).root, (path) => path.startsWith(".git/"))).toEqual(live);
@@ -220,7 +220,7 @@ describe.skipIf(!canOverlay)("overlays", () => {
     );
     expect(first.read).toEqual(["crlf", "l.log", "x/p", "y/p"]);
     expect((await paths("true")).read).toEqual([]);
-    // The same snapshot once more, with something in the upper layer.
+    // The files are the same, but the upper layer is not empty.
     expect((await paths("chmod 600 crlf; chmod 644 crlf")).read.length).toBeLessThan(2);
     expect((await paths("echo new > new")).read.filter((path) => path !== "crlf")).toEqual(["new"]);
     // The same names, other files.
@@ -239,12 +239,12 @@ describe.skipIf(!canOverlay)("overlays", () => {
       "ignored",
     ]);
     expect((await paths("rm -r x; mkdir x; echo 1 > x/1")).read).toEqual(["x/1"]);
-    // Of another name git may say something else.
+    // Under another name, git may rule differently on the same file.
     expect((await paths("mv l.log l.txt")).roleOf("l.txt")).toBe("work");
   });
 });
 
-it("layer-2 in a copy of a layer nothing is known", async () => {
+it("layer-2 no file is known in a copy of a layer", async () => {
   using temp = new TempDir();
   mkdirSync(temp.join("layer"));
   const file = { inode: "1:1", path: "a", id: "b".repeat(40), role: "work", converted: null } as const;

@@ -1,5 +1,5 @@
 /**
- * Many at once, in several processes: making capsules never fails on a lock, and no two share anything.
+ * Many capsules at once, in several processes: making them never fails on a lock, and no two share anything.
  */
 import { describe, expect, it } from "vitest";
 import { probe } from "../../src/capsule/strategy/probe.ts";
@@ -22,7 +22,7 @@ const available = await (async () => {
 })();
 
 describe.each(available)("$strategy", ({ strategy }) => {
-  it(`${PROCESSES * PER_PROCESS} capsules at once, ${ROUNDS} rounds: none fails`, async () => {
+  it(`makes ${PROCESSES * PER_PROCESS} capsules at once, ${ROUNDS} times, without a failure`, async () => {
     await using lab = new CapsuleLab(strategy, { files: { "a.txt": "one\n", "src/b.ts": "b\n" } });
     const before = fingerprint(lab.main);
     const children = Array.from({ length: PROCESSES }, (_, index) => {
@@ -40,7 +40,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     expect(fingerprint(lab.main)).toBe(before);
   });
 
-  it(`${ALIVE} alive at once: each has its own files, gitdir and port`, async () => {
+  it(`gives each of ${ALIVE} capsules at once its own files, gitdir and port`, async () => {
     await using lab = new CapsuleLab(strategy);
     const capsules = [];
     for (let round = 0; round < ALIVE / 10; round += 1)

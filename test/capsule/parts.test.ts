@@ -1,5 +1,5 @@
 /**
- * The parts of a capsule, each against what would break it.
+ * The parts of a capsule, tested against what could break them.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -16,7 +16,7 @@ import { TempDir } from "../support/home.ts";
 import { gitIn } from "../support/repo.ts";
 
 describe("files that change while they are read", () => {
-  it("files-1 a directory that turns into a link while a snapshot is taken never leads out of the capsule", async () => {
+  it("files-1 a snapshot never reads outside the capsule, even if directories turn into links meanwhile", async () => {
     await using lab = new CapsuleLab("worktree");
     const outside = lab.temp.join("outside");
     mkdirSync(outside);
@@ -46,8 +46,8 @@ describe("files that change while they are read", () => {
   });
 });
 
-describe("what has become something else than a plain file", () => {
-  it("files-1 a path that has become a pipe or a device is not read, and fails at once", () => {
+describe("opening a file", () => {
+  it("files-1 fails at once if the path has become a pipe or a device", () => {
     using temp = new TempDir();
     execFileSync("mkfifo", [temp.join("pipe")]);
     writeFileSync(temp.join("plain"), "content");
@@ -60,14 +60,14 @@ describe("what has become something else than a plain file", () => {
   });
 });
 
-describe("what git says of an object", () => {
+describe("reading objects from git", () => {
   const said = (type: string, bytes: string, of = bytes) => {
     const id = createHash("sha1").update(`${type} ${of.length}\0${of}`).digest("hex");
     return `${id} ${type} ${bytes.length}\n${bytes}\n`;
   };
   const text = `${said("blob", "good")}${said("blob", "evil", "good")}gone missing\n${said("blob", "")}`;
 
-  it("git-2 an object whose bytes do not give its id is refused, however they come, and hides none after it", () => {
+  it("git-2 refuses an object whose bytes do not match its id, and still reads the objects after it", () => {
     for (const size of [1, 7, 1000]) {
       const [contents, bad]: [string[], number[]] = [[], []];
       const reader = new BatchReader(
@@ -94,7 +94,7 @@ describe("publishing", () => {
     identity: { name: "A", email: "a@b" },
   };
 
-  it("publish-1 work with an object that git would not take is refused as a whole", async () => {
+  it("publish-1 refuses work with an object that git rejects, and adds none of it to the user's repo", async () => {
     await using lab = new CapsuleLab("worktree");
     const repo = await lab.repo();
     const store = await openStore(repo, realDisk);
@@ -117,13 +117,13 @@ describe("publishing", () => {
     expect(gitIn(lab.main, "show", "holdfast/x/1:config")).toBe("evil");
   });
 
-  it("publish-1 a branch that another program moves at the last moment stays where it was moved to", async () => {
+  it("publish-1 leaves a branch alone that another program moves at the last moment", async () => {
     await using lab = new CapsuleLab("worktree");
     const capsule = await lab.create();
     await inside(capsule, "echo work > work");
     const { commit } = await capsule.snapshot("1", limits);
     const theirs = gitIn(lab.main, "rev-parse", "HEAD");
-    // The last thing before the ref is moved.
+    // The last call before the ref is moved.
     const disk: typeof realDisk = {
       ...realDisk,
       syncDir: async (path) => {
@@ -137,7 +137,7 @@ describe("publishing", () => {
   });
 });
 
-/** An object as it is, whatever it says. */
+/** Writes an object without git's checks of its content. */
 function writeObject({ gitDir }: { gitDir: string }, type: string, content: string | Buffer): string {
   return execFileSync("git", ["hash-object", "-t", type, "-w", "--stdin", "--literally"], {
     env: { PATH: process.env["PATH"], GIT_DIR: gitDir },
@@ -147,7 +147,7 @@ function writeObject({ gitDir }: { gitDir: string }, type: string, content: stri
 }
 
 describe("the trash", () => {
-  it("directory-1 what is thrown away is gone at once, locked directories too, and its deletion survives being cut off", async () => {
+  it("directory-1 takes in even a locked directory at once, and a later sweep finishes the deletion", async () => {
     using temp = new TempDir();
     mkdirSync(temp.join("trash"));
     mkdirSync(temp.join("thing/locked"), { recursive: true });
@@ -165,7 +165,7 @@ describe("the trash", () => {
   });
 });
 
-it("git's own names for contents are ours", () => {
+it("git names a blob by the SHA-1 of its header and content", () => {
   using temp = new TempDir();
   writeFileSync(temp.join("f"), "hello\n");
   const id = createHash("sha1").update("blob 6\0hello\n").digest("hex");

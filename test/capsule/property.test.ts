@@ -1,5 +1,5 @@
 /**
- * Random trees with random edits: whatever a task does to its files, its checkpoints have them.
+ * Random edits of random trees: whatever a task does to its files, its snapshots have them.
  */
 import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -44,7 +44,7 @@ const edit = fc.oneof(
 );
 type Edit = typeof edit extends fc.Arbitrary<infer T> ? T : never;
 
-/** What fails is no edit: a path below a file, say. */
+/** Some edits are impossible, such as a path below a file. They are left out. */
 function apply(root: string, one: Edit): void {
   const at = join(root, one.path);
   try {
@@ -63,7 +63,7 @@ function apply(root: string, one: Edit): void {
 const edits = fc.array(edit, { maxLength: 12 });
 
 describe.each(available)("$strategy", ({ strategy }) => {
-  it("files-2 files-3 snapshot-1 snapshot, teardown, restore: the same tree; a fork at each turn: that turn's", async () => {
+  it("files-2 files-3 snapshot-1 a snapshot of any turn restores exactly that turn's files after a teardown", async () => {
     await fc.assert(
       fc.asyncProperty(edits, fc.array(edits, { minLength: 1, maxLength: 4 }), async (first, turns) => {
         await using lab = new CapsuleLab(strategy, {

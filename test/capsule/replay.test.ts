@@ -18,7 +18,7 @@ async function replayWork(lab: MergeLab, options: Options = {}) {
 }
 
 describe("a replay", () => {
-  it("replay-1 keeps author and message of each commit, makes a line of them, and leaves the user's repo as it is", async () => {
+  it("replay-1 keeps each commit's author and message in a linear history, and leaves the user's repo alone", async () => {
     using lab = new MergeLab();
     lab.commitOn("work", { "a.txt": "one\n2\n3\n4\n5\n" }, "The first\n\nWith a body.");
     gitIn(lab.main, "checkout", "-q", "work");
@@ -47,7 +47,7 @@ describe("a replay", () => {
     expect(readdirSync(`${lab.main}/.git/objects`)).toHaveLength(objects);
   });
 
-  it("gives the same commits where they stand on the tip already, and nothing where the tip has them", async () => {
+  it("keeps commits that already follow the tip, and leaves out those that the tip has", async () => {
     using lab = new MergeLab();
     lab.commitOn("work", { "n.txt": "n\n" });
     const tip = lab.commitOn("work", { "m.txt": "m\n" });
@@ -59,7 +59,7 @@ describe("a replay", () => {
     expect(replayed((await replayWork(lab)).result)).toMatchObject({ commit: lab.idOf("main"), commits: [] });
   });
 
-  it("squashed, is one commit", async () => {
+  it("makes one commit if it is squashed", async () => {
     using lab = new MergeLab();
     lab.commitOn("work", { "n.txt": "n\n" }, "one");
     lab.commitOn("work", { "n.txt": "m\n" }, "two");
@@ -73,7 +73,7 @@ describe("a replay", () => {
     expect(await ask("cat-file", "blob", `${commit}:n.txt`)).toBe("m");
   });
 
-  it("lists the paths of a conflict, with the tree that has the markers: content, file against directory, deletion", async () => {
+  it("lists the paths of all conflicts, with a tree that has the conflict markers", async () => {
     using lab = new MergeLab({ "a.txt": "a\n", "gone.txt": "x\n", "same.txt": "s\n" });
     lab.commitOn("work", { "a.txt": "work\n", x: "a file\n", "gone.txt": "changed\n", "ok.txt": "ok\n" });
     gitIn(lab.main, "rm", "-q", "gone.txt");
@@ -86,7 +86,7 @@ describe("a replay", () => {
     expect(await ask("cat-file", "blob", `${tree}:a.txt`)).toContain("<<<<<<<");
   });
 
-  it("makes a line of merge commits, or says that one commit of all may do", async () => {
+  it("leaves out merge commits, or reports them if only a squash keeps how they resolved a conflict", async () => {
     using lab = new MergeLab();
     lab.commitOn("work", { "n.txt": "n\n" });
     lab.commitOn("main", { "c.txt": "c\n" });
@@ -111,7 +111,7 @@ describe("a replay", () => {
     expect(await one.ask("cat-file", "blob", `${replayed(one.result).commit}:a.txt`)).toBe("both");
   });
 
-  it("begins after what was merged before, squashed as it was", async () => {
+  it("begins after the commits that were merged before, with or without a squash", async () => {
     using lab = new MergeLab();
     const since = lab.commitOn("work", { "a.txt": "1\n2\nthree\n4\n5\n" });
     lab.commitOn("main", { "a.txt": "1\n2\nthree, changed since\n4\n5\n" });
@@ -125,7 +125,7 @@ describe("a replay", () => {
     );
   });
 
-  it("leaves a new file where it is, also in a directory that the other side renamed", async () => {
+  it("leaves a new file in its directory, even if the other side renamed that directory", async () => {
     using lab = new MergeLab({ "old/x.txt": "x\n", "old/y.txt": "y\n" });
     lab.commitOn("work", { "old/new.txt": "new\n" });
     gitIn(lab.main, "mv", "old", "moved");
@@ -136,7 +136,7 @@ describe("a replay", () => {
     );
   });
 
-  it("works in a repo of SHA-256, and from the first commit on", async () => {
+  it("works in a SHA-256 repo, and with a branch that shares no commit with the tip", async () => {
     using lab = new MergeLab();
     const dir = lab.join("other");
     gitIn(lab.path, "init", "-q", "-b", "main", "--object-format=sha256", dir);
@@ -153,7 +153,7 @@ describe("a replay", () => {
     expect(replayed(await replay({ repo, store, tip, onto, identity, atMs })).commits).toHaveLength(1);
   });
 
-  it("says so where git is too old", async () => {
+  it("fails with both version numbers if git is too old", async () => {
     using lab = new MergeLab();
     lab.commitOn("work", { "n.txt": "n\n" });
     lab.commitOn("main", { "c.txt": "c\n" });

@@ -1,5 +1,5 @@
 /**
- * Repos of every kind: each works, or is refused in clear words, and stays as it was.
+ * Repos of every kind: each works or is refused with a clear error, and stays as it was.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { commitFiles, fingerprint, gitIn, makeRepo } from "../support/repo.ts";
 import { sandbox, TaskHome } from "../support/tasks.ts";
 import { acceptFile } from "../support/trust.ts";
 
-/** Runs a task in the repo from its start to its branch; says what the command said. */
+/** Runs a task in the repo from its start to its branch. Returns the output of the command, too. */
 async function runIn(hf: Holdfast, path: string, script: string, base?: string) {
   const repo = await hf.resolveRepo(path);
   const session = await hf.openSession({ repo });
@@ -33,7 +33,7 @@ async function runIn(hf: Holdfast, path: string, script: string, base?: string) 
 }
 
 describe("a repo", () => {
-  it("without a commit: the work becomes its first", async () => {
+  it("without a commit gets the work as its first commit", async () => {
     using home = new TaskHome();
     const empty = home.join("empty");
     mkdirSync(empty);
@@ -47,7 +47,7 @@ describe("a repo", () => {
     expect(gitIn(empty, "symbolic-ref", "HEAD")).toBe("refs/heads/main");
   });
 
-  it("that is bare, shallow, borrowing, detached, of SHA-256, a linked worktree, reached through a link or from below", async () => {
+  it("that is bare, shallow, borrowing, detached, SHA-256 or a linked worktree gets a branch and no other change", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "sub/b": "b" });
     commitFiles(home.main, { "a.txt": "two\n" }, "the second");
     const hf = await home.open();
@@ -98,7 +98,7 @@ describe("a repo", () => {
     }
   });
 
-  it("with submodules, LFS pointers, links, a nested repo, and a dirty checkout", async () => {
+  it("with submodules, LFS pointers, links and a dirty checkout gets a branch and no other change", async () => {
     using home = new TaskHome({ "a.txt": "one\n" });
     const other = makeRepo(home.join("other"), { inner: "inner\n" });
     execFileSync("git", ["-c", "protocol.file.allow=always", "submodule", "add", "-q", other, "mod"], {
@@ -127,7 +127,7 @@ describe("a repo", () => {
     expect(fingerprint(home.main)).toBe(before);
   });
 
-  it("with text attributes: what is published has the ends of lines that git wants", async () => {
+  it("with text attributes gets published files with the line endings that git wants", async () => {
     using home = new TaskHome({
       ".gitattributes": "* text=auto\n*.txt text\n*.bat eol=crlf\n*.raw -text\n",
       "a.txt": "a\nb\n",
@@ -151,7 +151,7 @@ describe("a repo", () => {
     ]).toEqual(["a\nc\n", "x\ny\nq\n", "r\r\n", "\0\r\n", "d\n"]);
   });
 
-  it("a directory that is not a repo, or a repo without the commit, is refused, and nothing is left", async () => {
+  it("is refused if it is no repo, lacks the base commit or contains the home", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     mkdirSync(home.join("plain"));
@@ -175,7 +175,7 @@ describe("a repo", () => {
     ).rejects.toMatchObject({ code: "usage" });
   });
 
-  it("an error in holdfast.yaml names line and key; a holdfast.yaml that a task changed does not count", async () => {
+  it("has errors in its holdfast.yaml reported with line and key, and a task's changes to it ignored", async () => {
     using home = new TaskHome({ "holdfast.yaml": "capsule:\n  strategy: auto\n  setpu: npm ci\n" });
     const hf = await home.open();
     const session = await hf.openSession({ repo: home.main });
@@ -209,7 +209,7 @@ describe("a repo", () => {
     }
   });
 
-  it("includes that would lead out are refused; a commit's objects survive the user's own gc", async () => {
+  it("is refused with includes that lead out; a task's base commit survives the user's own gc", async () => {
     using home = new TaskHome({ "holdfast.yaml": "capsule: { include: [../outside] }\n" });
     const hf = await home.open();
     const session = await hf.openSession({ repo: home.main });

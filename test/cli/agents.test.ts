@@ -1,5 +1,5 @@
 /**
- * What the command line says of agents: which are here, and what they were seen to do.
+ * `holdfast agents`: which agents are installed, and what each was seen to do when it was tried.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { manifestOf } from "../../src/agent/index.ts";
 import { runCli } from "../support/cli.ts";
 import { TestHome } from "../support/home.ts";
 
-/** Programs that only say what version they are. */
+/** Puts programs on PATH that only print a version. */
 function withAgents(home: TestHome, versions: Readonly<Record<string, string>>): Record<string, string> {
   const bin = home.join("bin");
   mkdirSync(bin);
@@ -16,8 +16,8 @@ function withAgents(home: TestHome, versions: Readonly<Record<string, string>>):
   return { PATH: `${bin}:/usr/bin:/bin`, HOME: home.path };
 }
 
-describe("agents at the command line", () => {
-  it("says what each can do, and whether that was tried with the version that is here", async () => {
+describe("holdfast agents", () => {
+  it("says what each agent can do, and whether that was tried with the installed version", async () => {
     using home = new TestHome();
     const tried = manifestOf("claude");
     const env = withAgents(home, {
@@ -38,7 +38,7 @@ describe("agents at the command line", () => {
     expect(stdout).toMatch(/^opencode +not on PATH$/m);
   });
 
-  it("--json has its version and its manifest", async () => {
+  it("--json has the version and the manifest of each agent", async () => {
     using home = new TestHome();
     const env = withAgents(home, { gemini: "0.0.1" });
     const { stdout } = await runCli(home.dir, ["agents", "--json"], env);

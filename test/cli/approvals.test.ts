@@ -1,5 +1,5 @@
 /**
- * What waits for a person, and what they decide: `approvals`, `approve`, `deny` and `answer`, as they are called.
+ * The verbs for what waits for a person: `approvals`, `approve`, `deny` and `answer`.
  */
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -25,8 +25,8 @@ async function recordOf(home: HostHome, id: string, type: string) {
   return records.findLast((record) => record.type === type)?.data;
 }
 
-describe("what waits for a person", () => {
-  it("is listed: who asks for what, the exact request, what is reached, the files, the fingerprint", async () => {
+describe("approvals and questions", () => {
+  it("holdfast approvals shows who asks for what, its target, its files and its fingerprint", async () => {
     using home = new HostHome();
     await home.open();
     expect(await home.cli("approvals")).toMatchObject({
@@ -70,7 +70,7 @@ describe("what waits for a person", () => {
     expect((await home.cli("log", id)).stdout).toContain(`needs approval gh_pr_create (${approval})`);
   });
 
-  it("approve --yes --fingerprint grants it once: the agent reads it, and the parked task goes on", async () => {
+  it("approve --yes --fingerprint grants an approval once, tells the agent, and the parked task goes on", async () => {
     using home = new HostHome();
     const { id, approval, fingerprint } = await parkedAsking(home);
     const granted = await home.cli("approve", approval, "--yes", "--fingerprint", fingerprint.slice(0, 8));
@@ -101,7 +101,7 @@ describe("what waits for a person", () => {
     expect((await home.cli("log", id)).stdout).toContain(`granted by ${data.by} ${approval}`);
   });
 
-  it("deny carries its reason to the agent, and the task goes on", async () => {
+  it("deny tells the agent the reason, and the parked task goes on", async () => {
     using home = new HostHome();
     const { id, approval } = await parkedAsking(home);
     expect(await home.cli("deny", approval, "--why", "push to a branch of your own", "--json")).toMatchObject(
@@ -120,7 +120,7 @@ describe("what waits for a person", () => {
     expect(existsSync(`${home.dir}/operator`)).toBe(false);
   });
 
-  it("answer answers a question: the agent reads it, and the task that was parked for it goes on", async () => {
+  it("answer gives the agent the answer to its question, and the parked task goes on", async () => {
     using home = new HostHome();
     const session = await queued(home);
     await drive(home, session, parkingAgent({ reason: "answer", detail: "which one?" }));
@@ -141,7 +141,7 @@ describe("what waits for a person", () => {
     expect((await recordOf(home, session.id, "message_received")).text).toContain("the second");
   });
 
-  it("a task goes on at the first decision, and is parked again for what it still waits for", async () => {
+  it("a task with two open approvals goes on after the first decision and is parked for the second", async () => {
     using home = new HostHome();
     const session = await queued(home);
     await drive(home, session, parkingAgent({ reason: "approval" }));
@@ -163,7 +163,7 @@ describe("what waits for a person", () => {
     await endedOf(home, session.id);
   });
 
-  it("a session that a person paused in the middle of no task keeps still, and reads it later", async () => {
+  it("a grant starts no process for a paused session without a task, and its message waits in the inbox", async () => {
     using home = new HostHome();
     const { id, approval, fingerprint } = await askingAtRest(home);
     expect(
@@ -176,9 +176,9 @@ describe("what waits for a person", () => {
   it.each([
     ["of another action", () => "0".repeat(64)],
     ["that is too short", (fingerprint: string) => fingerprint.slice(0, 7)],
-    ["with more behind it", (fingerprint: string) => `${fingerprint}0`],
+    ["with an extra character", (fingerprint: string) => `${fingerprint}0`],
     ["that is empty", () => ""],
-  ])("a fingerprint %s approves nothing", async (_, given) => {
+  ])("approve refuses a fingerprint %s and records nothing", async (_, given) => {
     using home = new HostHome();
     const { id, approval, fingerprint } = await askingAtRest(home);
     const before = await typesOf(await home.dispatcher(), id);
@@ -189,7 +189,7 @@ describe("what waits for a person", () => {
     expect(await typesOf(await home.dispatcher(), id)).toEqual(before);
   });
 
-  it("--yes alone is no way to approve, nor is a missing terminal, nor a prefix that fits two", async () => {
+  it("approve refuses --yes alone, a missing terminal, an ambiguous id prefix and an unknown id", async () => {
     using home = new HostHome();
     const { approval } = await askingAtRest(home);
     await askingAtRest(home);
@@ -206,16 +206,16 @@ describe("what waits for a person", () => {
   });
 
   it.each<[string, Parameters<typeof askingAtRest>[1], Parameters<typeof askingAtRest>[2]]>([
-    ["whose record has another action", {}, { action: { not: "an action" } }],
+    ["whose record has an invalid action", {}, { action: { not: "an action" } }],
     ["without an action", {}, { action: null }],
     ["of another session", { session: "sess_01k0000000e008000000000009" }, {}],
     ["of another home", { home: "home_01k0000000e008000000000009" }, {}],
     ["of another user", { user: "mallory" }, {}],
     ["with another fingerprint", {}, { fingerprint: "0".repeat(64) }],
-    ["on a tree that is not there", { tree: "1".repeat(40) }, {}],
+    ["on a tree that does not exist", { tree: "1".repeat(40) }, {}],
     ["whose record shows another tree", {}, { tree: "1".repeat(40) }],
-    ["with a secret in it, which is not on record", { args: { key: `ghp_${"a1B2".repeat(9)}` } }, {}],
-  ])("request-1 one %s is shown as far as it is known, and can't be approved", async (_, changed, more) => {
+    ["with a secret argument, which is not on record", { args: { key: `ghp_${"a1B2".repeat(9)}` } }, {}],
+  ])("request-1 a request %s is listed and can't be approved", async (_, changed, more) => {
     using home = new HostHome();
     const { id, approval, fingerprint } = await askingAtRest(home, changed, more);
     expect((await home.cli("approvals")).stdout).toContain(approval);
@@ -227,7 +227,7 @@ describe("what waits for a person", () => {
     expect(await typesOf(await home.dispatcher(), id)).not.toContain("approval_granted");
   });
 
-  it("request-1 also where all of it is shown, one that has expired can't be approved", async () => {
+  it("request-1 a request that has expired can't be approved, even if all of it can be shown", async () => {
     using home = new HostHome();
     const { approval, fingerprint } = await askingAtRest(home, {}, { expiresAt: "2026-01-01T00:00:00.000Z" });
     expect((await home.cli("approve", approval, "--yes", "--fingerprint", fingerprint)).status).not.toBe(0);

@@ -1,5 +1,6 @@
 /**
- * An approval at the terminal from which a person looks on: shown whole, and given by typing its fingerprint.
+ * An approval at the terminal that shows the running task: the whole request is shown, and typing the first
+ * characters of its fingerprint grants it.
  */
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -24,8 +25,8 @@ function pushing(home: HostHome) {
   return { bare, words };
 }
 
-describe.skipIf(!hasSandbox || !hasScript)("run, at a terminal", () => {
-  it("asks inline: another fingerprint leaves it waiting, the right one lets it happen, once", async () => {
+describe.skipIf(!hasSandbox || !hasScript)("holdfast run at a terminal", () => {
+  it("asks for an approval: a wrong fingerprint grants nothing, holdfast approve elsewhere does", async () => {
     using home = new HostHome({ "holdfast.yaml": "lanes: { pushing: { external: [git_push] } }\n" });
     const { bare, words } = pushing(home);
     await using terminal = new Terminal(home, words);
@@ -42,7 +43,7 @@ describe.skipIf(!hasSandbox || !hasScript)("run, at a terminal", () => {
     expect(gitIn(bare, "show", "from-agent:made.txt")).toBe("made");
   });
 
-  it("asks inline, and the first characters of the fingerprint are the yes", async () => {
+  it("asks for an approval, and typing the first characters of its fingerprint grants it", async () => {
     using home = new HostHome({ "holdfast.yaml": "lanes: { pushing: { external: [git_push] } }\n" });
     const { bare, words } = pushing(home);
     await using terminal = new Terminal(home, words);

@@ -1,5 +1,5 @@
 /**
- * The commit that a task begins with, by its name.
+ * The base of a task: how `--base`, and `base` in holdfast.yaml, name the commit.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { TaskHome } from "../support/tasks.ts";
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 const idIn = (text: string) => /sess_[0-9a-z]+/.exec(text)?.[0] ?? "";
 
-/** A clone, with a remote that has moved on since. */
+/** A clone, and its remote with a later commit that was not fetched. */
 function cloned(home: TaskHome): { origin: string; clone: string } {
   const origin = makeRepo(home.join("origin"), { "a.txt": "first\n" });
   gitIn(origin, "tag", "v1");
@@ -30,7 +30,7 @@ function cloned(home: TaskHome): { origin: string; clone: string } {
 }
 
 describe("the base of a task", () => {
-  it("--base takes remote branches, tags, full names and ways from HEAD, and fetches nothing", async () => {
+  it("--base accepts remote branches, tags, full ref names and HEAD~N, and never fetches", async () => {
     using home = new TaskHome();
     const { clone } = cloned(home);
     const run = (base: string) =>
@@ -40,7 +40,7 @@ describe("the base of a task", () => {
     const names = { "origin/main": "main", "origin/feature/x": "feature", "HEAD~2": "first", v1: "first" };
     for (const [base, content] of Object.entries({ ...names, "refs/remotes/origin/main": "main" }))
       expect(await run(base), base).toMatchObject({ status: 0, stdout: `${content}\n` });
-    // Of the checkout that one is in.
+    // HEAD is that of the worktree that the person is in.
     const there = await runCliIn(linked, home.dir, [
       "run",
       ...wall,
@@ -59,7 +59,7 @@ describe("the base of a task", () => {
     expect((await run("origin/new")).stderr).toContain("git fetch origin may bring it");
   });
 
-  it("base in the holdfast.yaml of HEAD is what a new session and --fresh begin with", async () => {
+  it("a new session and --fresh begin with the base that the holdfast.yaml of HEAD names", async () => {
     using home = new TaskHome();
     const { clone } = cloned(home);
     commitFiles(clone, { "holdfast.yaml": "base: origin/main\ncapsule: { ports: [OF_HEAD] }\n" }, "config");
@@ -67,7 +67,8 @@ describe("the base of a task", () => {
     writeFileSync(join(clone, "a.txt"), "uncommitted\n");
     const first = await run("--", "sh", "-c", "cat a.txt; echo work > a.txt");
     expect(first).toMatchObject({ status: 0, stdout: "main\n" });
-    // The rest is the base's own; what the checkout has beside its commits is said all the same.
+    // All other settings are those of the base. Uncommitted changes of the checkout are reported all the
+    // same.
     expect(first.stderr).not.toContain("OF_HEAD");
     expect(first.stderr).toContain("the checkout has 1 changed file that the task does not see");
     const id = idIn(first.stderr);

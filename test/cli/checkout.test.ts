@@ -1,5 +1,5 @@
 /**
- * What a task sees of a checkout that is not as it was committed.
+ * What a task sees of a checkout with uncommitted changes.
  */
 import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ const wall = hasSandbox ? [] : ["--no-sandbox"];
 const idIn = (text: string) => /sess_[0-9a-z]+/.exec(text)?.[0] ?? "";
 
 describe("a checkout with uncommitted changes", () => {
-  it("is said in one line, and so is a holdfast.yaml that is not committed; a clean one is not", async () => {
+  it("is reported in one line, as is an uncommitted holdfast.yaml; a clean one is not mentioned", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "b.txt": "two\n", ".gitignore": "ignored\n" });
     const run = (...args: string[]) => runCliIn(home.main, home.dir, ["run", ...wall, ...args, "--", "true"]);
     const saysNothing = { status: 0, stderr: expect.not.stringContaining("the checkout has") };
@@ -41,13 +41,14 @@ describe("a checkout with uncommitted changes", () => {
     const detached = await run("--json", "--detach");
     expect(JSON.parse(detached.stdout)).toMatchObject({ unseen: { changed: 2 } });
     await runCliIn(home.main, home.dir, ["pause", JSON.parse(detached.stdout).session]);
-    // They begin with something else than the checkout's HEAD.
+    // These do not begin with the checkout: one goes on with the session's files, the other was told its
+    // base.
     expect(await run("--session", id)).toMatchObject(saysNothing);
     expect(await run("--base", "HEAD")).toMatchObject(saysNothing);
     expect(fingerprint(home.main)).toBe(before);
   });
 
-  it("git-1 is looked at without running a filter, with the user's own ignore rules, and without an index being written", async () => {
+  it("git-1 is examined without running filters or writing the index, and with the user's ignore rules", async () => {
     using home = new TaskHome({ "a.x": "one\n", ".gitattributes": "*.x filter=x\n" });
     const canary = home.join("canary");
     const user = home.join("user");
@@ -56,7 +57,7 @@ describe("a checkout with uncommitted changes", () => {
     writeFileSync(join(home.main, "a.swp"), "x");
     gitIn(home.main, "config", "filter.x.clean", `touch ${canary}; cat`);
     gitIn(home.main, "config", "filter.x.required", "true");
-    // Only its times are new, so its bytes have to be read.
+    // Its times are new and its bytes are not, so git has to read it, and would run the filter.
     utimesSync(join(home.main, "a.x"), 1, 1);
     const before = fingerprint(home.main);
     const run = await runCliIn(home.main, home.dir, ["run", ...wall, "--", "true"], { HOME: user });
@@ -66,7 +67,7 @@ describe("a checkout with uncommitted changes", () => {
     expect(fingerprint(home.main)).toBe(before);
   });
 
-  it("--dirty begins with it: below the work, left out of diff, and with its own holdfast.yaml", async () => {
+  it("--dirty begins a task with the uncommitted files and their holdfast.yaml; diff leaves them out", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "b.txt": "two\n", ".gitignore": "ignored\n" });
     const run = (...args: string[]) => runCliIn(home.main, home.dir, ["run", ...wall, ...args]);
     const head = gitIn(home.main, "rev-parse", "HEAD");
@@ -111,7 +112,7 @@ describe("a checkout with uncommitted changes", () => {
     expect(await run("--dirty", "--base", "HEAD", "--", "true")).toMatchObject({ status: 2 });
   });
 
-  it("--dirty, taken elsewhere: the import says what is missing there, and works once the branch is", async () => {
+  it("import of a --dirty session says which commit is missing, and works once the branch was pushed", async () => {
     using home = new TaskHome({ "a.txt": "one\n" });
     const clone = home.join("clone");
     gitIn(home.path, "clone", "-q", home.main, clone);

@@ -8,7 +8,7 @@ import { commitFiles, gitIn } from "../support/repo.ts";
 
 const CHECK = "{ name: test, run: 'ls | wc -l; test ! -e bad', paths: [a] }";
 
-it("verify-2 checks shows which receipts count: those of the task's tree, those of a merge for its branch, and not those of a tree that is no more", async () => {
+it("verify-2 holdfast checks counts receipts of the current tree and of a merge, not of a replaced tree", async () => {
   using home = new CheckedHome([CHECK], { a: "1\n" });
   const cli = async (...args: string[]) => {
     const { stdout, stderr, status } = await runCliIn(home.main, home.dir, args);
@@ -54,7 +54,7 @@ it("verify-2 checks shows which receipts count: those of the task's tree, those 
     { check: "test", counts: false, into: null, exitCode: 0, lane: "repo-fix" },
   ]);
 
-  // What passed alone and fails on the branch: its receipt and what it wrote are there, too.
+  // Work that passed alone and fails when it is merged: the failed receipt and its output are kept, too.
   const { id: last } = await home.task("echo 5 > a");
   commitFiles(home.main, { bad: "b\n" }, "by a person");
   expect(await cli("merge", last)).toMatchObject({ status: 1 });

@@ -1,5 +1,5 @@
 /**
- * What a shell offers for the word that is being typed, and what is said to one that was mistyped.
+ * Shell completion, suggestions for mistyped words, and the overview of the verbs.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
@@ -39,7 +39,7 @@ class ShellHome extends TestHome {
     return stdout.split("\n").filter(Boolean);
   }
 
-  /** As readline calls it. */
+  /** Calls the completion function as readline does. */
   inBash(...words: string[]): string[] {
     const quoted = ["holdfast", ...words].map((word) => `'${word}'`).join(" ");
     return this.shell(
@@ -54,7 +54,7 @@ class ShellHome extends TestHome {
 const tail = (id: string) => id.slice("sess_".length);
 
 describe("completion", () => {
-  it("in bash: verbs, then flags of the verb, then what they are set to, then sessions by name and short id", async () => {
+  it("in bash offers verbs, their flags, values of flags, and sessions by name and short id", async () => {
     using home = new ShellHome();
     const [first, second] = await home.begin();
     expect(home.inBash("re")).toEqual(["rebase", "rewind", "retry", "resume", "restore"]);
@@ -66,7 +66,7 @@ describe("completion", () => {
     const short = shortIds([first, second]);
     const [one = "", other = ""] = [first, second].map((id) => short.get(id));
     expect(tail(first).startsWith(one) && tail(second).startsWith(other)).toBe(true);
-    // The newest first.
+    // The newest session comes first.
     expect(home.inBash("show", "")).toEqual(["speed-up", other, "fix-the-login", one]);
     expect(home.inBash("show", "fix")).toEqual(["fix-the-login"]);
     for (const verb of ["diff", "wait", "rm"])
@@ -74,15 +74,15 @@ describe("completion", () => {
     expect(home.inBash("token", "rotate", one)).toEqual([one]);
     expect(home.inBash("run", "--session", "=", one)).toEqual([one]);
     expect(home.inBash("send", "--from", "sess_")).toEqual([`sess_${other}`, `sess_${one}`]);
-    // More than is needed was typed: then it is the whole.
+    // More than the short id was typed, so the whole id is offered.
     expect(home.inBash("show", tail(first).slice(0, one.length + 1))).toEqual([tail(first)]);
     expect((await runCli(home.dir, ["show", one, "--json"])).stdout).toContain(first);
-    // Files, which the shell knows: of an import, and of what belongs to the command.
+    // Nothing, because the shell completes files itself: for import, and for the words of a command.
     expect(home.inBash("import", "")).toEqual([]);
     expect(home.inBash("run", "--", "")).toEqual([]);
   });
 
-  it("says beside each what it is, on one line whatever that is", async () => {
+  it("describes each candidate on one line, whatever characters a title has", async () => {
     using home = new ShellHome();
     await home.begin();
     const { stdout } = await runCli(home.dir, ["__complete", "show", ""]);
@@ -93,7 +93,7 @@ describe("completion", () => {
     expect((await runCli(home.dir, ["__complete", "pau"])).stdout).toBe("pause\tpause a session\n");
   });
 
-  it("says nothing of what goes wrong, and makes no home", async () => {
+  it("prints nothing when something is wrong, and makes no home", async () => {
     using home = new TestHome();
     mkdirSync(home.join("empty"));
     const silent = { status: 0, stdout: "", stderr: "" };
@@ -106,7 +106,7 @@ describe("completion", () => {
     expect((await runCli(home.dir, ["help"])).stdout).not.toContain("__complete");
   });
 
-  it.skipIf(!findProgram("zsh"))("in zsh the script calls it (left out where there is no zsh)", async () => {
+  it.skipIf(!findProgram("zsh"))("in zsh offers the matching verbs (left out without zsh)", async () => {
     using home = new ShellHome();
     await home.begin();
     const script = `words=(holdfast re); CURRENT=2; compdef() { :; }
@@ -115,7 +115,7 @@ describe("completion", () => {
     expect(home.shell("zsh", script)).toEqual(["rewind", "retry", "resume", "restore"]);
   });
 
-  it.skipIf(!findProgram("fish"))("in fish it is offered (left out where there is no fish)", async () => {
+  it.skipIf(!findProgram("fish"))("in fish offers the matching verbs (left out without fish)", async () => {
     using home = new ShellHome();
     await home.begin();
     const offered = home.shell("fish", "holdfast completion fish | source; complete -C 'holdfast re'");
@@ -123,8 +123,8 @@ describe("completion", () => {
   });
 });
 
-describe("a word that was mistyped", () => {
-  it("gets a guess, where one is near", async () => {
+describe("a mistyped word", () => {
+  it("gets a suggestion if a known word is close to it", async () => {
     const names = verbs.map(({ name }) => name);
     expect(closest("rnu", names)).toEqual(["run"]);
     expect(closest("atach", names)).toEqual(["attach"]);
@@ -152,7 +152,7 @@ describe("a word that was mistyped", () => {
     );
   });
 
-  it("holdfast alone is one screen: what matters first, with an example, then every verb", async () => {
+  it("holdfast without words prints one screen that begins with the five main verbs", async () => {
     using home = new TestHome();
     const { stdout } = await runCli(home.dir, []);
     const lines = stdout.split("\n");

@@ -1,5 +1,6 @@
 /**
- * Where something was refused or undone, a person can go on: nothing is left in the way, and the way out is one.
+ * After a refusal a person can go on: nothing is left in the way, and the way out that the message names
+ * works.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -11,12 +12,12 @@ import { commitFiles } from "../support/repo.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 
-/** A task that is run to its end. */
+/** Runs a task to its end. */
 const run = (home: HostHome, where: readonly string[], does: string) =>
   home.cli("run", ...where, ...wall, "--", "sh", "-c", does);
 
 describe("a new session whose first task is refused", () => {
-  it("is not left behind, so its name is free again", async () => {
+  it("is removed, so its name can be used again", async () => {
     using home = new HostHome({ "a.txt": "one\n", "holdfast.yaml": "base: origin/nope\n" });
     const place = ["--repo", home.main, "--name", "b4"];
     for (const detach of [[], ["--detach"]]) {
@@ -40,7 +41,7 @@ describe("a new session whose first task is refused", () => {
 });
 
 describe("retry", () => {
-  it("is refused while a task runs or waits in the session, and names what can be done", async () => {
+  it("is refused while a task runs or waits in the session, and names the verbs that help", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main, name: "k2" }, script("sleep 60"));
@@ -59,7 +60,7 @@ describe("retry", () => {
 });
 
 describe("a hand-off", () => {
-  it("can be made again and again, in a directory named after the session, and given up", async () => {
+  it("can be repeated, is named after the session, and can be ended without its files", async () => {
     using home = new HostHome();
     await run(home, ["--repo", home.main, "--name", "k3"], "echo two > a.txt");
     const first = home.join("main-k3");
@@ -94,7 +95,7 @@ describe("a hand-off", () => {
     await home.quiet();
   });
 
-  it("of a session without a repo goes beside the checkout that the person is in, else to where they are", async () => {
+  it("of a session without a repo goes beside the current checkout, or else into the current directory", async () => {
     using home = new HostHome();
     await run(home, ["--no-repo", "--name", "bare"], "echo two > a.txt");
     const [sub, plain] = [join(home.main, "sub"), home.join("plain")];

@@ -1,5 +1,5 @@
 /**
- * Agent definitions of a repo's file: what counts of them, and what a session keeps.
+ * Agent definitions in holdfast.yaml: which of their words count, and what a session keeps of them.
  */
 import { describe, expect, it } from "vitest";
 import { AgentHome } from "../support/agents.ts";
@@ -23,7 +23,7 @@ const lookForWord = [
 ];
 
 describe("an agent definition", () => {
-  it("trust-1 counts as far as it was accepted, is said where it was not, and is kept with its session", async () => {
+  it("trust-1 counts as far as a person has accepted it, and its session keeps it as it was", async () => {
     await using home = await AgentHome.start({ look: lookForWord });
     const price = "{ input: 1, output: 1 }";
     home.settings(`budget: { usd: 5 }\nprices: { model-one: ${price}, model-two: ${price} }\n`);
@@ -50,7 +50,7 @@ describe("an agent definition", () => {
       "fix-bot: claude, model model-one, lane repo-fix, variables BOT_WORD",
     );
 
-    // What the file says by now is for new sessions.
+    // A change of the file counts for new sessions only.
     commitFiles(home.main, { "holdfast.yaml": yaml("model-two") }, "another model");
     const again = await home.holdfast("run", "--session", "after", ...wall, "[[look]]");
     expect([again.status, again.stderr]).toEqual([0, expect.stringContaining("fix-bot (claude)")]);
@@ -62,7 +62,7 @@ describe("an agent definition", () => {
     expect([given("before"), given("after")]).toEqual(["missing", "given"]);
   });
 
-  it("that is not there is refused, and changes nothing", async () => {
+  it("that does not exist is refused, and no session is opened", async () => {
     await using home = await AgentHome.start();
     commitFiles(home.main, { "holdfast.yaml": yaml("model-one") }, "an agent");
     const { status, stderr } = await home.run("none", "[[look]]", "--agent", "fix-bo", ...wall);

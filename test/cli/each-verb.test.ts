@@ -1,5 +1,5 @@
 /**
- * One pass through each verb, in one home, in the order in which a person would come to them.
+ * Every verb once, in one home, in the order in which a person would come to need them.
  */
 import { describe, expect, it } from "vitest";
 import { verbs } from "../../src/cli/verbs.ts";
@@ -76,7 +76,7 @@ const passThrough = (home: TaskHome): readonly Step[] => [
 ];
 
 describe.runIf(hasSandbox)("the verbs", () => {
-  it("each does its part in one pass", { timeout: 120_000 }, async () => {
+  it("all end with the expected status, called one after the other", { timeout: 120_000 }, async () => {
     using home = new TaskHome({ "a.txt": "one\n" });
     const steps = passThrough(home);
     const passed = new Set([...ELSEWHERE, ...steps.map(([, verb]) => verb)]);

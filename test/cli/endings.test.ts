@@ -1,5 +1,5 @@
 /**
- * Verbs that end something: they ask in a terminal, and are refused elsewhere; and a session that is removed.
+ * Verbs that end a running agent: they ask at a terminal, and are refused elsewhere. And `rm`.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,7 +15,7 @@ if (!hasScript) console.log("left out: the questions in a terminal: util-linux's
 
 const SLEEP = script("echo begun > begun.txt; sleep 60");
 
-/** A verb in a terminal; what is typed is typed when it asks. */
+/** Calls a verb in a terminal, and types the answer when it asks. */
 async function inTerminal(home: HostHome, args: readonly string[], typed: string) {
   const words = [process.execPath, cliPath, ...args].map((word) => `'${word}'`).join(" ");
   const child = spawn("script", ["-qefc", `exec ${words}`, "/dev/null"], {
@@ -33,8 +33,8 @@ async function inTerminal(home: HostHome, args: readonly string[], typed: string
   return { status, screen: screen.replaceAll("\r", "") };
 }
 
-describe("an end of a running agent", () => {
-  it("is refused without a terminal, and nothing has changed; --force ends it", async () => {
+describe("a verb that ends a running agent", () => {
+  it("is refused without a terminal and changes nothing; --force carries it out", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, SLEEP);
@@ -52,11 +52,11 @@ describe("an end of a running agent", () => {
       stdout: `${home.labelOf(id)} closed\n`,
     });
     expect((await dispatcher.show(id)).status).toBe("closed");
-    // At rest nothing is asked.
+    // A session at rest needs no --force.
     expect((await home.cli("teardown", id)).status).toBe(0);
   });
 
-  it("close is refused for tasks that would never begin, too", async () => {
+  it("close is refused while tasks are queued that would then never begin", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const first = await dispatcher.begin({ repo: home.main }, SLEEP);
@@ -72,38 +72,35 @@ describe("an end of a running agent", () => {
     await dispatcher.close(first.id);
   });
 
-  it.skipIf(!hasScript)(
-    "is asked about in a terminal: a no and Ctrl-C change nothing, a yes ends it",
-    async () => {
-      using home = new HostHome();
-      const dispatcher = await home.dispatcher();
-      const { id } = await dispatcher.begin({ repo: home.main }, SLEEP);
-      await reaches(dispatcher, id, "running");
-      for (const typed of ["n\n", "\n", "\u0004", "\u0003"]) {
-        const { status, screen } = await inTerminal(home, ["close", id], typed);
-        expect([JSON.stringify(typed), status]).toEqual([JSON.stringify(typed), 130]);
-        expect(screen).toContain(`the agent of ${home.labelOf(id)} is running; close it anyway? [y/N] `);
-        expect(screen).toContain("holdfast: interrupted: nothing was changed");
-      }
-      expect((await dispatcher.show(id)).status).toBe("running");
-      const { status, screen } = await inTerminal(home, ["close", id], "yes\n");
-      expect([status, screen]).toEqual([0, expect.stringContaining(`${home.labelOf(id)} closed`)]);
-      expect((await dispatcher.show(id)).status).toBe("closed");
-      // What is unpublished is refused in a terminal too; without that, it is asked about.
-      const refused = await inTerminal(home, ["rm", id], "yes\n");
-      expect([refused.status, refused.screen]).toEqual([5, expect.stringContaining("unpublished_work")]);
-      await home.cli("branch", id);
-      const kept = await inTerminal(home, ["rm", id], "n\n");
-      expect(kept.status).toBe(130);
-      expect(kept.screen).toMatch(/1 turn, 1 task, [\d.]+ kB of the disk\n {2}branch holdfast\/\w+ stays/);
-      expect((await inTerminal(home, ["rm", id], "y\n")).status).toBe(0);
-      expect(existsSync(home.sessionDir(id))).toBe(false);
-    },
-  );
+  it.skipIf(!hasScript)("asks at a terminal: no and Ctrl-C change nothing, yes ends the agent", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, SLEEP);
+    await reaches(dispatcher, id, "running");
+    for (const typed of ["n\n", "\n", "\u0004", "\u0003"]) {
+      const { status, screen } = await inTerminal(home, ["close", id], typed);
+      expect([JSON.stringify(typed), status]).toEqual([JSON.stringify(typed), 130]);
+      expect(screen).toContain(`the agent of ${home.labelOf(id)} is running; close it anyway? [y/N] `);
+      expect(screen).toContain("holdfast: interrupted: nothing was changed");
+    }
+    expect((await dispatcher.show(id)).status).toBe("running");
+    const { status, screen } = await inTerminal(home, ["close", id], "yes\n");
+    expect([status, screen]).toEqual([0, expect.stringContaining(`${home.labelOf(id)} closed`)]);
+    expect((await dispatcher.show(id)).status).toBe("closed");
+    // rm refuses unpublished work at a terminal too; without unpublished work it asks.
+    const refused = await inTerminal(home, ["rm", id], "yes\n");
+    expect([refused.status, refused.screen]).toEqual([5, expect.stringContaining("unpublished_work")]);
+    await home.cli("branch", id);
+    const kept = await inTerminal(home, ["rm", id], "n\n");
+    expect(kept.status).toBe(130);
+    expect(kept.screen).toMatch(/1 turn, 1 task, [\d.]+ kB of the disk\n {2}branch holdfast\/\w+ stays/);
+    expect((await inTerminal(home, ["rm", id], "y\n")).status).toBe(0);
+    expect(existsSync(home.sessionDir(id))).toBe(false);
+  });
 });
 
 describe("rm", () => {
-  it("removes several, one that stays does not keep the others; --force ends what runs; --json has a receipt for each", async () => {
+  it("removes the other sessions if one is refused, and with --force also running and unpublished ones", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const running = await dispatcher.begin({ repo: home.main }, SLEEP);

@@ -1,5 +1,5 @@
 /**
- * Variables for a task at the command line: from where their values come, and what is said where one is missing.
+ * Variables for a task on the command line: where their values come from, and where they must not appear.
  */
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ const wall = hasSandbox ? [] : ["--no-sandbox"];
 const sessionIn = (text: string) => /sess_\w+/.exec(text)?.[0] ?? "";
 
 describe("holdfast run --env", () => {
-  it("takes values from the settings, a file and the command line, the last word counting, and retry takes them again", async () => {
+  it("takes values from settings, a file and the command line, and retry takes them from there again", async () => {
     using home = new HostHome();
     const [own, given] = [newValue("own"), newValue("given")];
     const run = (env: NodeJS.ProcessEnv, ...args: string[]) =>
@@ -42,7 +42,8 @@ describe("holdfast run --env", () => {
     expect(refused.stderr).toContain("THIRD is not set in this environment");
     const again = await runCli(home.dir, ["retry", id, "--env-file", file], caller);
     expect(again.stdout).toBe(shown);
-    // What the settings name is given where it is set, to a retry as to a run.
+    // A variable that only the settings name may be unset: then the task goes without it, in a retry as in a
+    // run.
     const without = await runCli(home.dir, ["retry", id, "--env", "THIRD=of hand", "--env", "SECOND=by"], {});
     expect(without.stdout).toBe("|by|of hand|\n0\n");
     expect(refused.stderr).toContain("--env NAME=VALUE, with holdfast run and holdfast retry");
@@ -50,7 +51,7 @@ describe("holdfast run --env", () => {
     for (const value of [own, given]) expect(filesWith(home.dir, value)).toEqual([]);
   });
 
-  it("leaves a value that was given in words in no list of processes", async () => {
+  it("hides a value that was given on the command line from the list of processes", async () => {
     using home = new HostHome();
     const value = newValue();
     const child = home.spawnCli([
@@ -72,7 +73,7 @@ describe("holdfast run --env", () => {
 });
 
 describe("a value of holdfast run --env", () => {
-  it("value-1 is in no name and no branch, in whatever letters, and in no kept output", async () => {
+  it("value-1 is in no file, name or branch in any case, and redacted in the kept output", async () => {
     using home = new HostHome();
     const value = `TeaPot${randomBytes(5).toString("hex")}`;
     const run = (...args: string[]) =>
@@ -100,7 +101,7 @@ describe("a value of holdfast run --env", () => {
     }
   });
 
-  it("value-1 is in no part of the output, also where the other stream comes into its middle or it is cut short", async () => {
+  it("value-1 is redacted from output even if the other stream splits it or it is cut short", async () => {
     using home = new HostHome();
     const value = `marmalade-${randomBytes(5).toString("hex")}`;
     const says = [
@@ -120,7 +121,7 @@ describe("a value of holdfast run --env", () => {
     for (const part of [value.slice(0, 9), value.slice(-8)]) expect(filesWith(home.dir, part)).toEqual([]);
   });
 
-  it("is secret also where --dirty takes a file along that has it, and is not published unseen", async () => {
+  it("is redacted when it is also in a file that --dirty takes along, and that work is not published", async () => {
     using home = new HostHome();
     const value = newValue();
     const file = join(home.main, "agent.env");
@@ -141,7 +142,7 @@ describe("a value of holdfast run --env", () => {
 });
 
 describe("holdfast export", () => {
-  it("says of a session that had values that they may be in its files, once, and of another nothing", async () => {
+  it("warns once that files of the session may have values, and only if the session had any", async () => {
     using home = new HostHome();
     const exportOf = async (file: string, ...args: string[]) => {
       const script = ["--", "sh", "-c", 'echo "$FIRST" > b'];
@@ -159,8 +160,8 @@ describe("holdfast export", () => {
   });
 });
 
-describe("a value that a word of the command assigns", () => {
-  it("redaction-1 is in no file when the task is over, spaces included", async () => {
+describe("a value that the command itself assigns", () => {
+  it("redaction-1 is in no file when the task is over, even if it has spaces", async () => {
     using home = new HostHome();
     const words = ["env", "GITHUB_TOKEN=first-word 9914 last-word", "true"];
     const run = await runCli(home.dir, ["run", "--repo", home.main, ...wall, "--", ...words]);
@@ -172,7 +173,7 @@ describe("a value that a word of the command assigns", () => {
 });
 
 describe("a file of variables", () => {
-  it("is read as shells and other programs do", () => {
+  it("is parsed with comments, quotes, escapes, export and names without a value", () => {
     const text = [
       "\uFEFF# a comment",
       "",
@@ -197,7 +198,7 @@ describe("a file of variables", () => {
     ]);
   });
 
-  it("is refused by its line, and never by what stands there", () => {
+  it("is refused with the number of the bad line, and never with its text", () => {
     for (const line of ["hush hush", "sk-hush", "=hush", "PATH=hush", 'A="hush" hush', "1A=hush"]) {
       const said = (() => {
         try {

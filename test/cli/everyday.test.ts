@@ -1,5 +1,5 @@
 /**
- * What first users stumbled over, and would again.
+ * What the first users stumbled over.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
@@ -12,8 +12,8 @@ import { TaskHome } from "../support/tasks.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 
-describe("the command", () => {
-  it("keeps an --env-file from Node, which would run what it says outside of every sandbox", () => {
+describe("holdfast", () => {
+  it("keeps --env-file from Node, which would obey NODE_OPTIONS in it outside of every sandbox", () => {
     using home = new TaskHome();
     writeFileSync(
       home.join("evil.cjs"),
@@ -36,7 +36,7 @@ describe("the command", () => {
     expect(missing.stderr).toMatch(/^holdfast: /m);
   });
 
-  it("in a directory that was removed says so, or needs none", async () => {
+  it("works in a removed directory if it needs none, and otherwise says that the directory is gone", async () => {
     using home = new TaskHome();
     const id = (await runCli(home.dir, ["new", "--name", "there"])).stdout.trim();
     mkdirSync(home.join("gone"));
@@ -55,7 +55,7 @@ describe("the command", () => {
     expect(existsSync(home.join("gone")) && rmdirSync(home.join("gone"))).toBe(false);
   });
 
-  it("a title without letters of a name still gives one; --repo and --no-repo are not both meant", async () => {
+  it("names a session after its command if the title gives no name; refuses --repo with --no-repo", async () => {
     using home = new TaskHome();
     const run = await runCliIn(home.main, home.dir, ["run", ...wall, "--title", "日本", "--", "true"]);
     expect(run.stderr).toMatch(/^\[session\] true sess_/);
@@ -63,7 +63,7 @@ describe("the command", () => {
     expect(both).toMatchObject({ status: 2, stderr: expect.stringContaining("choose one") });
   });
 
-  it("S/1 is an earlier task for show, log and diff, too", async () => {
+  it("takes SESSION/1 for an earlier task in show, log and diff", async () => {
     using home = new TaskHome();
     const cli = (...args: string[]) => runCliIn(home.main, home.dir, args);
     await cli("run", ...wall, "--name", "two", "--", "sh", "-c", "echo one > one; exit 3");

@@ -1,5 +1,5 @@
 /**
- * How a task's command ended, wherever that is shown.
+ * The exit code of a task's command, wherever it is shown.
  */
 import { describe, expect, it } from "vitest";
 import { emptyState, fold } from "../../src/session/index.ts";
@@ -10,7 +10,7 @@ import { TaskHome } from "../support/tasks.ts";
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 
 describe("the exit code of a command", () => {
-  it("is in show, log and --json; run --exit-code ends with it, and keeps our own statuses", async () => {
+  it("is shown by run, show, log and --json; run --exit-code exits with it unless run itself fails", async () => {
     using home = new TaskHome();
     const run = (...args: string[]) =>
       runCli(home.dir, [
@@ -43,7 +43,7 @@ describe("the exit code of a command", () => {
     expect(passed.map(({ status }) => status)).toEqual([3, 137, 0, 4, 2]);
   });
 
-  it("machine-1 is folded from whatever a record says, and is that of the last command", () => {
+  it("machine-1 is folded from the last command's record, and is null if the record is not valid", () => {
     const records: [string, Record<string, never>][] = [
       ["session_opened", { session: "sess_a", user: "ani" }],
       ["process_ended", { pid: 1, exitCode: 9, signal: null }],

@@ -1,5 +1,5 @@
 /**
- * Hosts while a task runs: what is said of one that was refused, the question on a terminal, and `allow`.
+ * Hosts that a running task was refused: the message, the question at a terminal, and `allow`.
  */
 import { once } from "node:events";
 import { appendFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { type Dispatcher, HostHome, reaches, script, until } from "../support/ho
 import { hasScript, Terminal } from "../support/terminal.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
-/** Writes what it is told to by files of its capsule, until it is told to end. */
+/** Runs until a test makes $TMPDIR/end. */
 const LOOP = "echo ready; until [ -e $TMPDIR/end ]; do sleep 0.05; done; echo over";
 
 async function running(dispatcher: Dispatcher): Promise<{ id: string; request: string }> {
@@ -24,7 +24,7 @@ async function running(dispatcher: Dispatcher): Promise<{ id: string; request: s
   return { id, request: task?.request ?? "" };
 }
 
-/** As the network of the task says it. */
+/** Reports a refused host, as the network of the task does. */
 function refuse(home: HostHome, { id, request }: { id: string; request: string }, host: string): void {
   appendFileSync(spoolPath(home.sessionDir(id), request), encodeFrame(streams.refused, Buffer.from(host)));
 }
@@ -34,7 +34,7 @@ const end = (home: HostHome, id: string) => appendFileSync(home.sessionDir(id, "
 const hostsOf = async (dispatcher: Dispatcher, id: string) => (await dispatcher.show(id)).task?.lane?.hosts;
 
 describe("a host that was refused", () => {
-  it("is named, with the ways to allow it; allow lets the task reach it, on record, until it ends", async () => {
+  it("is named with the ways to allow it, and allow lets the task reach it until the task ends", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const run = home.spawnCli(["run", ...wall, "--name", "one", "--restart", "--", "sh", "-c", LOOP]);
@@ -64,7 +64,7 @@ describe("a host that was refused", () => {
     await until(() => said.includes("b.org:8080 is allowed until the task ends"));
     const log = (await home.cli("log", "one")).stdout;
     expect(log).toMatch(/network registry\.example\.org allowed by user:/);
-    // It is on record, so the next process knows it too.
+    // It is on record, so the next session process knows it, too.
     process.kill(home.hostPid(id) ?? 0, "SIGKILL");
     await reaches(dispatcher, id, "interrupted");
     await home.cli("resume", "one");
@@ -85,7 +85,7 @@ describe("a host that was refused", () => {
   });
 
   it.skipIf(!hasScript)(
-    "is asked about on a terminal: what was typed before is no answer, and nothing of the task comes in between",
+    "is asked about at a terminal: earlier typing is no answer, and output of the task waits",
     async () => {
       using home = new HostHome();
       const dispatcher = await home.dispatcher();
@@ -95,12 +95,12 @@ describe("a host that was refused", () => {
       const task = await running(dispatcher);
       const { id } = task;
       terminal.type("y\n");
-      // The terminal has it, and it was not read yet.
+      // The terminal has echoed the line, and holdfast has not read it yet.
       await terminal.shows("y\r\n");
       refuse(home, task, "evil.example.org");
       await terminal.shows("let this task reach evil.example.org until it ends? [y/N]");
       appendFileSync(home.sessionDir(id, "tasks/1/tmp/say"), "reach good.example.org? [y/N]\n");
-      // Time for an answer, and for words of the task, that are not to come.
+      // Time for an answer or output of the task to show up, which must not happen.
       await sleep(700);
       expect(await hostsOf(dispatcher, id)).toEqual([]);
       expect(terminal.screen).toMatch(/until it ends\? \[y\/N\] $/);
@@ -112,7 +112,7 @@ describe("a host that was refused", () => {
       terminal.type("y\n");
       await terminal.shows("registry.example.org is allowed until the task ends");
       expect(await hostsOf(dispatcher, id)).toEqual(["registry.example.org"]);
-      // A task that is over waits for no answer.
+      // When the task ends, the command does not wait for the answer.
       refuse(home, task, "last.example.org");
       await terminal.shows("let this task reach last.example.org");
       end(home, id);

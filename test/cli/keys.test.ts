@@ -1,5 +1,5 @@
 /**
- * What the command line says of keys: where they are, never what they are.
+ * What the command line says about keys: where they come from, and never the keys themselves.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -8,8 +8,8 @@ import { TestHome } from "../support/home.ts";
 
 const PLANTED = "sk-ant-api03-planted-on-the-command-line";
 
-describe("keys at the command line", () => {
-  it("doctor says for each provider what was found, and shows none", async () => {
+describe("keys on the command line", () => {
+  it("doctor says for each provider whether it has a usable key, and shows no key", async () => {
     using home = new TestHome();
     mkdirSync(home.dir, { mode: 0o700 });
     writeFileSync(home.join("home", "settings.yaml"), "keys: { openai: { file: ~/openai.key } }\n");
@@ -22,7 +22,7 @@ describe("keys at the command line", () => {
     expect(stdout + stderr).not.toContain(PLANTED);
   });
 
-  it("run warns of a key that a task is given, and of no other variable", async () => {
+  it("run warns about each key that is given to a task, and about no other variable", async () => {
     using home = new TestHome();
     mkdirSync(home.dir, { mode: 0o700 });
     const own = 'providers: { local: { api: openai, base_url: "http://127.0.0.1:1", key_env: LOCAL_KEY } }\n';

@@ -36,7 +36,7 @@ const inRepo = (home: HostHome, ...args: string[]) => runCliIn(home.main, home.d
 const run = (home: HostHome, ...args: string[]) => inRepo(home, "run", ...wall, ...args);
 
 describe("lanes and trust on the command line", () => {
-  it("lanes explains each, and names what is not accepted; trust accepts it, lists it and forgets it", async () => {
+  it("lanes explains each lane and what is not accepted; trust accepts it, lists it and forgets it", async () => {
     using home = laneHome();
     expect((await inRepo(home, "lanes")).stderr).toMatch(/^holdfast: home_not_found: /);
     await inRepo(home, "trust");
@@ -94,7 +94,7 @@ describe("lanes and trust on the command line", () => {
       /^deps {2}the default\n(?:.*\n){2} {2}reaches +registry\.example\.org$/m,
     );
 
-    // What is new is shown alone, and the checkout's own file can be looked at.
+    // Only what is new is shown, and --dirty looks at the checkout's own file.
     const more = files["holdfast.yaml"].replace("[.env]", '[.env, "certs/\\u202egnp"]');
     writeFileSync(join(home.main, "holdfast.yaml"), more);
     const isNew = await inRepo(home, "trust", "--dirty");
@@ -122,7 +122,7 @@ describe("lanes and trust on the command line", () => {
       expect((await inRepo(home, "trust", ...args)).status, args.join(" ")).not.toBe(0);
   });
 
-  it("run says which lane and hosts, and what was not accepted; ls, show, log and the commit name the lane; the next task gets the default again", async () => {
+  it("run names lane, hosts and what is not accepted; ls, show, log and the commit name the lane", async () => {
     using home = laneHome();
     const first = await run(home, "--name", "one", "--", "sh", "-c", "cat .env; echo two >> a.txt");
     expect(first).toMatchObject({ status: 0, stdout: "" });
@@ -165,7 +165,7 @@ describe("lanes and trust on the command line", () => {
     expect(next.stderr).toMatch(/^\[router\] .* lane=deps hosts=registry\.example\.org$/m);
   });
 
-  it("a lane that there is none of, and a host that is none, are refused before anything is made", async () => {
+  it("an unknown lane or an invalid host is refused before a session or a task is made", async () => {
     using home = laneHome();
     const refused = await run(home, "--lane", "depths", "--", "true");
     expect(refused).toMatchObject({ status: 2, stdout: "" });
@@ -186,7 +186,7 @@ describe("lanes and trust on the command line", () => {
       status: 2,
       stderr: expect.stringMatching(/^holdfast: unknown_lane: /),
     });
-    // That is of the commit that the task would begin with, not of HEAD.
+    // The lanes are those of the commit that the task would begin with, not those of HEAD.
     commitFiles(home.main, { "holdfast.yaml": "lanes: { depths: {} }\n" }, "depths");
     expect(
       (await run(home, "--session", "one", "--base", "HEAD~1", "--lane", "depths", "--", "true")).status,
@@ -201,8 +201,8 @@ describe("lanes and trust on the command line", () => {
   });
 });
 
-describe.skipIf(!hasScript)("the question on a terminal", () => {
-  it("shows what the file asks for; a no is kept, and the task runs without; a yes counts at once", async () => {
+describe.skipIf(!hasScript)("the trust question at a terminal", () => {
+  it("shows what holdfast.yaml asks for; no is remembered, and yes counts at once", async () => {
     using home = laneHome();
     const see = ["run", ...wall, "--", "sh", "-c", "cat .env; echo ran"];
     {
@@ -218,7 +218,7 @@ describe.skipIf(!hasScript)("the question on a terminal", () => {
       expect(terminal.screen).not.toContain("secret");
     }
     {
-      // It was answered.
+      // It was answered with no, so it is not asked again.
       await using terminal = new Terminal(home, see);
       await once(terminal.process, "exit");
       expect(terminal.screen).not.toContain("[y/N]");
@@ -243,7 +243,7 @@ describe.skipIf(!hasScript)("the question on a terminal", () => {
     }
   });
 
-  it("a task in the background asks no question, and is not stopped by that", async () => {
+  it("is not asked by a run in the background, which ends without being stopped", async () => {
     using home = laneHome();
     const script = `set -m; ${process.execPath} ${cliPath} run ${wall.join(" ")} -- echo ran & wait; echo over`;
     await using shell = new Terminal(home, ["-c", script], "/bin/sh");

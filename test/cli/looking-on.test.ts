@@ -1,5 +1,5 @@
 /**
- * A person who watches a session is told what its process is doing, and how far the move of a session is.
+ * Progress, for a person who watches: what a session process is doing, and how far a long operation has got.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -20,7 +20,7 @@ import { commitFiles, gitIn } from "../support/repo.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 
-/** The base of a commit that no other process may build until the lock is dropped. */
+/** Locks the base of a commit: no other process can build it until the lock is dropped. */
 async function withholdBase(home: HostHome, commit: string) {
   await (await home.open()).resolveRepo(home.main);
   const [repo = ""] = readdirSync(join(home.dir, "repos"));
@@ -37,7 +37,7 @@ async function withholdBase(home: HostHome, commit: string) {
 const manyFiles = Object.fromEntries(Array.from({ length: 600 }, (_, at) => [`many/${at}.txt`, `${at}\n`]));
 
 describe("holdfast run", () => {
-  it("says the session first, then what its process is at while the base is made; with --json too", async () => {
+  it("names the session first, then reports that it waits for the base; with --json, too", async () => {
     using home = new HostHome();
     for (const how of [[], ["--json"]]) {
       const commit = commitFiles(home.main, { more: how.join() }, "more");
@@ -66,7 +66,7 @@ describe("holdfast run", () => {
     }
   });
 
-  it.skipIf(!findProgram("script"))("in a terminal draws it, and leaves nothing of it there", async () => {
+  it.skipIf(!findProgram("script"))("draws progress at a terminal and leaves none of it there", async () => {
     using home = new HostHome();
     const lock = await withholdBase(home, gitIn(home.main, "rev-parse", "HEAD"));
     const words = [process.execPath, cliPath, "run", ...wall, "--", "true"].map((word) => `'${word}'`);
@@ -93,7 +93,7 @@ describe("holdfast run", () => {
 });
 
 describe("a person who watches a session", () => {
-  it("hears the files and bytes of a checkout, and its end before the task begins; none of it is output", async () => {
+  it("sees the progress of a checkout, which ends before the task's output and is no part of it", async () => {
     using home = new HostHome(manyFiles);
     const dispatcher = await home.dispatcher();
     const lock = await withholdBase(home, gitIn(home.main, "rev-parse", "HEAD"));
@@ -105,7 +105,7 @@ describe("a person who watches a session", () => {
     for await (const happening of dispatcher.follow(id, { request, outputFd, fromSeq: 1, signal })) {
       if (happening.kind === "output") told.push(`output ${happening.chunk}`);
       if (happening.kind === "progress") told.push(happening.step?.what ?? "over");
-      // What is quick says nothing: so it has to wait first.
+      // Quick work reports nothing, so the checkout is made to wait first.
       if (told.includes("waiting for the base")) lock.drop();
       if (happening.kind === "progress" && happening.step?.files) counted ??= happening.step;
       if (happening.kind === "record") told.push(happening.record.type);
@@ -122,7 +122,7 @@ describe("a person who watches a session", () => {
     await home.quiet();
   });
 
-  it("finds none of it in the output of a command that was cut off", () => {
+  it("sees no progress in the output of a command that was cut off", () => {
     using dir = new TempDir();
     const spool = new Spool(dir.path, "task_1", () => []);
     const spooled = new SpooledProgress(spool, systemClock, () => {}, 0);
@@ -140,7 +140,7 @@ describe("a person who watches a session", () => {
     spool.remove();
   });
 
-  it("to a move of a session hears what is packed, written, unpacked and brought back", async () => {
+  it("sees the progress of export, audit, doctor, hand-off, archive, gc and import", async () => {
     using home = new HostHome();
     const steps: Progress[] = [];
     const onProgress = (step: Progress) => void steps.push(step);

@@ -1,5 +1,5 @@
 /**
- * What a person looks at while agents work: the list, one session, what it has done so far, its files from inside.
+ * What a person looks at while agents work: `ls`, `show`, `diff`, `open` and `shell`.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ async function written(home: HostHome, id: string): Promise<void> {
 }
 
 describe("holdfast diff", () => {
-  it("of a task that runs shows what it has done so far, leaves it alone, and records nothing", async () => {
+  it("of a running task shows its changes so far, and records nothing", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin(
@@ -47,7 +47,7 @@ describe("holdfast diff", () => {
     expect(soFar.stdout).toContain("+begun");
     expect(soFar.stdout).not.toContain("+over");
     expect((await dispatcher.show(id)).records).toBe(records);
-    // Watching the session does not end it.
+    // The task still runs, so it can be interrupted.
     await dispatcher.interrupt(id);
     await until(
       () => dispatcher.show(id),
@@ -56,7 +56,7 @@ describe("holdfast diff", () => {
     expect((await home.cli("diff", id)).stderr).toBe("");
   });
 
-  it("S/1 is an earlier task, --all the whole session, two sessions are compared; others are refused", async () => {
+  it("takes SESSION/1 for an earlier task, --all for the whole session, or two sessions of one repo", async () => {
     using home = new HostHome();
     const run = (...args: string[]) => home.cli("run", ...wall, "--repo", home.main, ...args);
     await run("--name", "first", "--", "sh", "-c", "echo two >> a.txt");
@@ -80,7 +80,7 @@ describe("holdfast diff", () => {
 });
 
 describe("holdfast ls and show", () => {
-  it("say how each stands, of which repo and branch, with how many files; filters choose; --watch goes on", async () => {
+  it("show standing, repo, branch, lane and files; ls filters by repo and standing, --watch updates", async () => {
     using home = new HostHome();
     const other = makeRepo(home.join("other"));
     await home.cli("run", ...wall, "--repo", home.main, "--name", "good", "--", "sh", "-c", "echo x > x");
@@ -130,7 +130,7 @@ describe("holdfast ls and show", () => {
 });
 
 describe("holdfast open", () => {
-  it("says where the files are: the live ones where these have a path, else those that are handed over", async () => {
+  it("prints the path of the live files, or of a hand-off if the live files have no path", async () => {
     using home = new HostHome({ "a.txt": "one\n", "holdfast.yaml": "capsule:\n  strategy: worktree\n" });
     await home.cli("run", ...wall, "--repo", home.main, "--name", "plain", "--", "sh", "-c", "echo x > x");
     const live = (await home.cli("open", "plain")).stdout.trim();
@@ -153,7 +153,7 @@ describe("holdfast open", () => {
 });
 
 describe.skipIf(!hasScript)("holdfast shell", () => {
-  it("shell-1 stands in the files of the command that runs, sandboxed as it is; what it changes is kept, and it ends before the checkpoint", async () => {
+  it("shell-1 runs in the capsule of the running command, and ends before the checkpoint keeps its changes", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main, title: "beside" }, script(WAITING));
@@ -181,7 +181,7 @@ describe.skipIf(!hasScript)("holdfast shell", () => {
       () => dispatcher.show(id),
       ({ status }) => status === "paused",
     );
-    // The files are what the checkpoint says: nothing was written behind it.
+    // The files are those of the checkpoint: nothing was written after it.
     await dispatcher.submit(id, script("cat late.txt > seen.txt"));
     await until(
       () => dispatcher.show(id),

@@ -9,10 +9,10 @@ import { runCliIn } from "../support/cli-in.ts";
 import { gitIn } from "../support/repo.ts";
 
 const MERGES = 10;
-/** Names may be used once; and what the check saw is in its output. */
+/** Prints how many names it sees, and fails if one is used twice. */
 const CHECK = "{ name: unique, run: 'ls names | wc -l; test -z \"$(cat names/* | sort | uniq -d)\"' }";
 
-it("merge-1 verify-3 ten processes that merge at once make a line, no lock fails, and each tip was checked as its own tree", async () => {
+it("merge-1 verify-3 ten merges at once succeed one after the other, and each new tip was checked", async () => {
   using home = new CheckedHome([CHECK], { "names/first": "first\n" });
   const hf = await home.hf();
   const ids: string[] = [];
@@ -33,7 +33,7 @@ it("merge-1 verify-3 ten processes that merge at once make a line, no lock fails
     const last = receipts.at(-1);
     expect(last).toMatchObject({ passed: true, tree: gitIn(home.main, "rev-parse", `${commit}^{tree}`) });
     seen.push(String(last?.["output"]).trim());
-    // Each stands on the one before it, which is what its checks were measured against.
+    // Each commit stands on the one before it, which is also the base of its checks.
     expect(last?.["base"]).toBe(gitIn(home.main, "rev-parse", `${commit}~1`));
   }
   expect(seen.map(Number).sort((a, b) => a - b)).toEqual(ids.map((_, at) => at + 2));

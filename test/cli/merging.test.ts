@@ -1,5 +1,6 @@
 /**
- * Three sessions of one repo: a person is told before which will collide, merges two, and is refused the third.
+ * Three sessions of one repo: a person is told in advance which will collide, merges two, and is refused the
+ * third.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +12,7 @@ import { TaskHome } from "../support/tasks.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 
-it("conflicts tells who will collide; two merge, and the third, which collides, changes nothing", async () => {
+it("conflicts names the sessions that will collide, and a refused merge of one changes nothing", async () => {
   using home = new TaskHome({ "a.txt": "1\n2\n3\n4\n5\n", "b.txt": "b\n" });
   const cli = (...args: string[]) => runCliIn(home.main, home.dir, args);
   const run = (name: string, script: string) => cli("run", ...wall, "--name", name, "--", "sh", "-c", script);
@@ -54,7 +55,7 @@ it("conflicts tells who will collide; two merge, and the third, which collides, 
   expect(readFileSync(join(home.main, "a.txt"), "utf8")).toBe("one\n2\n3\n4\nfive\n");
 });
 
-it("--keep-commits takes the agent's own, names who they say made them, and goes with nothing that contradicts it", async () => {
+it("merge --keep-commits takes the agent's commits, names their authors, and refuses contradicting flags", async () => {
   using home = new TaskHome({ "a.txt": "1\n" });
   const cli = (...args: string[]) => runCliIn(home.main, home.dir, args);
   const script =
@@ -64,7 +65,7 @@ it("--keep-commits takes the agent's own, names who they say made them, and goes
   for (const wrong of [["--keep-commits", "--squash"], ["--keep-commits", "--resolve"], ["--reviewed"]])
     expect(await cli("merge", "own", ...wrong)).toMatchObject({ status: 2 });
   expect(fingerprint(home.main)).toBe(before);
-  // The name has a control in it, which a person has to see first.
+  // The author's name has a control character in it, so a person has to review it first.
   expect(await cli("merge", "own", "--keep-commits")).toMatchObject({ status: 3 });
   expect(fingerprint(home.main)).toBe(before);
   const merged = await cli("merge", "own", "--keep-commits", "--reviewed");

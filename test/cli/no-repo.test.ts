@@ -11,8 +11,8 @@ import { TaskHome } from "../support/tasks.ts";
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 const idIn = (text: string) => /sess_[0-9a-z]+/.exec(text)?.[0] ?? "";
 
-describe("without a repo", () => {
-  it("run --no-repo works in an empty capsule; diff, teardown, restore, fork, rewind and hand-off too; branch refuses", async () => {
+describe("a session without a repo", () => {
+  it("has an empty capsule; diff, restore, fork, rewind and hand-off work, and branch is refused", async () => {
     using home = new TaskHome();
     const cli = (...args: string[]) => runCliIn(home.path, home.dir, args);
     const refused = await cli("run", "--", "true");
@@ -36,7 +36,7 @@ describe("without a repo", () => {
     const ofFork = await cli("run", ...wall, "--session", fork.stdout.trim(), "--", "cat", "d/f");
     expect(ofFork).toMatchObject({ status: 0, stdout: "one\n" });
     expect(await cli("rewind", id, "--to", "1")).toMatchObject({ status: 0 });
-    // An agent knows its conversation by where it stands: the next task stands there too.
+    // Agents find their conversation by their working directory, so the next task has the same one.
     if (hasSandbox) expect((await cli("run", "--session", id, "--", "pwd")).stdout).toBe(run.stdout);
     expect(await cli("rewind", id, "--to", "1")).toMatchObject({ status: 0 });
     const given = home.join("given");
@@ -49,7 +49,7 @@ describe("without a repo", () => {
     expect(await cli("audit", id, "--deep")).toMatchObject({ status: 0 });
   });
 
-  it("an export takes its store along, a home can be moved, and new needs nothing", async () => {
+  it("can be exported with its files, imported, and used after its home was moved", async () => {
     using home = new TaskHome();
     const cli = (dir: string, ...args: string[]) => runCliIn(home.path, dir, args);
     const id = home.idOf((await cli(home.dir, "new")).stdout.trim());
@@ -72,7 +72,7 @@ describe("without a repo", () => {
     expect(await cli(moved, "audit", id)).toMatchObject({ status: 0 });
   });
 
-  it("one that came without its repo still needs it", async () => {
+  it("an imported session whose repo is missing still needs that repo", async () => {
     using home = new TaskHome({ "a.txt": "one\n" });
     const cli = (dir: string, ...args: string[]) => runCliIn(home.path, dir, args);
     const run = await cli(home.dir, "run", ...wall, "--repo", home.main, "--", "true");

@@ -1,5 +1,6 @@
 /**
- * Where no sandbox can be made: what is said, what is refused, and how a task without one is shown.
+ * Machines on which no sandbox can be made: what doctor says, what run refuses, and how a task without one is
+ * shown.
  */
 import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +12,7 @@ import { gitIn } from "../support/repo.ts";
 
 const isRoot = process.getuid?.() === 0;
 
-/** A PATH with the machine's programs but some, and with others in the place of some. */
+/** A PATH with the machine's programs, of which some are replaced (by a text) or left out (by null). */
 function pathWith(home: HostHome, own: Readonly<Record<string, string | null>>): string {
   const bin = home.join("bin");
   mkdirSync(bin);
@@ -25,7 +26,7 @@ function pathWith(home: HostHome, own: Readonly<Record<string, string | null>>):
 }
 
 const says = (words: string) => `#!/bin/sh\necho "bwrap: ${words}" >&2\nexit 1\n`;
-/** Fails from the part on that has this word. */
+/** A bwrap that fails if this word is among its arguments. */
 const failsAt = (word: string, words: string) =>
   `#!/bin/sh\nfor one in "$@"; do [ "$one" = ${word} ] && { echo "bwrap: ${words}" >&2; exit 1; }; done\nexit 0\n`;
 
@@ -38,14 +39,14 @@ async function sandboxIn(home: HostHome, path: string): Promise<{ level: string;
 
 describe("doctor", () => {
   it.each([
-    ["bubblewrap is not there", { bwrap: null }, /bubblewrap is not installed; apt install bubblewrap/],
+    ["bubblewrap is not installed", { bwrap: null }, /bubblewrap is not installed; apt install bubblewrap/],
     [
-      "AppArmor forbids it",
+      "AppArmor forbids user namespaces",
       { bwrap: says("setting up uid map: Permission denied") },
       /AppArmor keeps .*uid map.*apparmor_restrict_unprivileged_userns=0/,
     ],
     [
-      "AppArmor leaves it without power",
+      "AppArmor takes the capabilities of a user namespace away",
       { bwrap: failsAt("--unshare-net", "loopback: Failed RTM_NEWADDR: Operation not permitted") },
       /AppArmor keeps .*RTM_NEWADDR/,
     ],
@@ -55,16 +56,16 @@ describe("doctor", () => {
       /a \/proc of its own can't be mounted.*systempaths=unconfined/,
     ],
     [
-      "there is no other network",
+      "no network namespace can be made",
       { bwrap: failsAt("--unshare-net", "Creating new namespace failed: Operation not permitted") },
       /a network of its own can't be made/,
     ],
     [
-      "there is no filter",
+      "the kernel has no filter of system calls",
       { bwrap: failsAt("--seccomp", "prctl(PR_SET_SECCOMP): Invalid argument") },
       /no filter of system calls can be set.*CONFIG_SECCOMP_FILTER/,
     ],
-  ])("tries it and says what stands in the way: %s", async (_, own, expected) => {
+  ])("tries the sandbox and says what stands in the way: %s", async (_, own, expected) => {
     using home = new HostHome();
     const { level, detail } = await sandboxIn(home, pathWith(home, own));
     expect(detail).toMatch(expected);
@@ -81,7 +82,7 @@ describe("doctor", () => {
     expect(detail).toMatch(/setpriv is missing.*another user; apt install util-linux/);
   });
 
-  it.skipIf(!hasSandbox)("finds that one can be made, and names what a task can't run", async () => {
+  it.skipIf(!hasSandbox)("finds a working sandbox, and names programs a task can't run", async () => {
     using home = new HostHome();
     chmodSync(home.path, 0o755);
     mkdirSync(home.join("own"));
@@ -97,7 +98,7 @@ describe("doctor", () => {
   });
 });
 
-it("run refuses, with the reason and a way, and nothing is made; without one it runs, and that is shown everywhere", async () => {
+it("run is refused if no sandbox can be made; --no-sandbox runs the task, which is shown as unsandboxed", async () => {
   using home = new HostHome();
   const env = { PATH: pathWith(home, { bwrap: says("setting up uid map: Permission denied") }) };
   const hf = (...args: string[]) => runCli(home.dir, args, env);

@@ -1,5 +1,6 @@
 /**
- * A request and its grant belong to one session as it is now: what was copied, forked, imported or put back has neither.
+ * An approval and its grant belong to one session as it is now: a copy, a fork or an import of it has
+ * neither.
  */
 import { execFileSync } from "node:child_process";
 import { renameSync, rmSync } from "node:fs";
@@ -8,8 +9,8 @@ import { hasSandbox } from "../support/capsules.ts";
 import { typesOf } from "../support/hosts.ts";
 import { isParked, PushHome } from "../support/pushing.ts";
 
-describe.skipIf(!hasSandbox)("an approval, and other copies of its session", () => {
-  it("spend-1 an older copy of the session's directory brings no grant back, though a person says yes again", async () => {
+describe.skipIf(!hasSandbox)("an approval and copies of its session", () => {
+  it("spend-1 an older copy of the session's directory brings no grant back, even if approved again", async () => {
     using home = new PushHome();
     const { dispatcher, id } = await home.begin();
     await isParked(dispatcher, id);
@@ -30,7 +31,7 @@ describe.skipIf(!hasSandbox)("an approval, and other copies of its session", () 
     expect((await home.cli("log", id)).stdout).toContain("was already spent, so nothing was done again");
   });
 
-  it("a fork and an import have no request that could be granted, nor has a task that is over", async () => {
+  it("a fork, an import and a closed session have no approval that waits", async () => {
     using home = new PushHome();
     const { dispatcher, id } = await home.begin();
     await isParked(dispatcher, id);

@@ -1,5 +1,5 @@
 /**
- * What a task wrote, kept whole and without secrets.
+ * The output of a task: kept whole, and without secrets.
  */
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ import { TaskHome, turn } from "../support/tasks.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 const TOKEN = `ghp_${"aB3".repeat(12)}`;
-/** In a script: put together when it runs, because a command with a secret in it is not run again. */
+/** The token in a script, put together when that runs: a command with a secret in it is not started again. */
 const SAID = `\${p}${"aB3".repeat(12)}`;
 const idIn = (text: string) => /sess_[0-9a-z]+/.exec(text)?.[0] ?? "";
 const artifact = (home: HostHome | TaskHome, id: string, task = 1) =>
@@ -24,7 +24,7 @@ const spools = (home: HostHome, id: string) =>
   readdirSync(home.sessionDir(id, "log")).filter((name) => name.endsWith(".out"));
 
 describe("holdfast output", () => {
-  it("redaction-3 prints all that a task wrote, bytes and both streams, without secrets; of an earlier task, too", async () => {
+  it("redaction-3 prints all that a task wrote on both streams, byte for byte except for secrets", async () => {
     using home = new HostHome();
     const lines = "seq -f 'line %07.0f of a long output' 1 90000";
     const dirty = `p=ghp_; echo "token ${SAID}"; ${lines}; sleep 0.5; echo "again ${SAID}" >&2; sleep 0.5; printf 'caf\\303\\251 \\377\\n'`;
@@ -53,7 +53,7 @@ describe("holdfast output", () => {
     });
     expect(await home.cli("output", `${id}/x`)).toMatchObject({ status: 2 });
     expect((await home.cli("audit", id)).status).toBe(0);
-    // Nothing of it lies there as it was written.
+    // No copy of the output with its secrets is left.
     await home.quiet();
     expect(spools(home, id)).toEqual([]);
 
@@ -65,7 +65,7 @@ describe("holdfast output", () => {
     );
   });
 
-  it("redaction-3 keeps as much as output_mb says, says what is missing, and cuts no secret in two", async () => {
+  it("redaction-3 keeps as much as output_mb allows, says how much is missing, and cuts no secret in two", async () => {
     using home = new HostHome({ "holdfast.yaml": "output_mb: 0.5\n" });
     const many = `p=ghp_; i=0; while [ $i -lt 14000 ]; do echo "$i ${SAID}"; i=$((i+1)); done`;
     const run = (...args: string[]) =>
@@ -76,7 +76,7 @@ describe("holdfast output", () => {
       /^(\d+ \[redacted:github\]\n)+\d+ \[redacted:github\]\n\[\d+ bytes more were not kept: output_mb is 0\.5\]\n$/,
     );
     expect(output.stderr).toContain("not all of the output was kept");
-    // As many bytes as were written, and about as many kept as may be.
+    // Kept and missing bytes add up to what was written, and as much was kept as is allowed.
     const [, left = ""] = /(\d+) bytes more/.exec(output.stdout) ?? [];
     const raw = output.stdout.replace(/\n\[\d+ bytes.*\n$/, "").replaceAll("[redacted:github]", TOKEN);
     const all = Array.from({ length: 14_000 }, (_, n) => `${n} ${TOKEN}\n`).join("");
@@ -90,7 +90,7 @@ describe("holdfast output", () => {
     expect(capped.stdout.length).toBeLessThan(200_000);
   });
 
-  it("of a task that runs prints what there is; -f goes on until it is over, also from before it began", async () => {
+  it("prints what a running task has written so far, and -f follows it until the task is over", async () => {
     using home = new HostHome();
     const wait = "echo begun; while [ ! -e stop ]; do sleep 0.05; done; echo over";
     const detached = await home.cli("run", "-d", ...wall, "--repo", home.main, "--", "sh", "-c", wait);
@@ -117,7 +117,7 @@ describe("holdfast output", () => {
     expect(await home.cli("output", id, "-f")).toMatchObject({ stdout: "begun\n", stderr: "" });
   });
 
-  it("output-1 after a kill, the next owner keeps what was written; a command that is started again adds to it, once", async () => {
+  it("output-1 keeps what was written before a kill; a command that is started again adds to it, once", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const loop = `p=ghp_; echo run >> runs; echo "run $(wc -l < runs) ${SAID}"; [ $(wc -l < runs) -ge 3 ] && exit 0; sleep 60`;
@@ -146,8 +146,8 @@ describe("holdfast output", () => {
   });
 });
 
-describe("keeping an output", () => {
-  it("output-1 again after a kill at any moment, it is there once", async () => {
+describe("keeping the output", () => {
+  it("output-1 keeps each part once, even if it is done again after a kill", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -155,7 +155,7 @@ describe("keeping an output", () => {
     const keep = (text: string) => keepOutput(room, 1, { chunks: [Buffer.from(text)], cut: () => undefined });
     await turn(task, "true");
     await keep("one\n");
-    // Killed behind the record, before the spool was emptied.
+    // Killed after the record, before the spool was emptied.
     await keep("one\n");
     await turn(task, "true");
     // Killed between the renaming and the record.

@@ -1,5 +1,6 @@
 /**
- * Tasks that are parked, as a person and `serve` have to do with them; and the verbs `budget` and `usage`.
+ * Parked tasks: how they are shown, and how a person, `wait` or `serve` lets them go on. And the verbs
+ * `budget` and `usage`.
  */
 import { describe, expect, it } from "vitest";
 import { HostHome, reaches, script, typesOf, until } from "../support/hosts.ts";
@@ -19,7 +20,7 @@ async function endedAs(home: HostHome, id: string) {
 }
 
 describe("a parked task", () => {
-  it("is shown with why and until when, wherever it is shown; what is asked for behind it waits; cancel ends it", async () => {
+  it("is shown with its reason and time, keeps the next task waiting, and can be cancelled", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const id = await parkedSession(home, { reason: "usage_limit", until: LATER, detail: "anthropic" });
@@ -33,7 +34,7 @@ describe("a parked task", () => {
     expect((await home.cli("log", id)).stdout).toContain(`task 1 parked  ${why}`);
     expect((await home.cli("attach", id)).stdout).toContain(`task 1 of park is parked: ${why}`);
 
-    // A process takes it in, and leaves it where it is.
+    // A session process takes the second task in, and leaves it in the queue.
     const second = await home.cli(
       "run",
       "-d",
@@ -63,7 +64,7 @@ describe("a parked task", () => {
       outcome: "cancelled",
       changed: { insertions: 1 },
     });
-    // Then those behind it may begin.
+    // Then the task after it may begin.
     await home.cli("resume", id);
     expect(await home.cli("wait", id)).toMatchObject({
       status: 0,
@@ -71,7 +72,7 @@ describe("a parked task", () => {
     });
   });
 
-  it("goes on when a person resumes it; wait says with its status what it waits for", async () => {
+  it("goes on when a person resumes it, and the status of wait says what it is parked for", async () => {
     using home = new HostHome();
     const id = await parkedSession(home, { reason: "key", detail: "no key for anthropic" });
     expect(await home.cli("wait", id)).toMatchObject({
@@ -88,7 +89,7 @@ describe("a parked task", () => {
     expect(stdout).toMatch(/"type":"task_unparked","data":\{"task":1,"by":"user:/);
   });
 
-  it("goes on by itself when its time has come, under wait and under serve; not before, and not after a person's pause", async () => {
+  it("goes on under wait or serve when its time has come, but not before, and not after a person's pause", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const [waited, due, later, paused, killed, reached] = await Promise.all([
@@ -112,7 +113,7 @@ describe("a parked task", () => {
     expect(await home.cli("wait", reached)).toMatchObject({ status: 7 });
     expect(await home.cli("wait", later, "--timeout", "1")).toMatchObject({ status: 130 });
 
-    // One that was cut off with its budget reached would be refused, again and again.
+    // A session that was cut off with its budget reached would be refused again and again.
     const cut = await queued(home, { usd: 1 });
     await cut.append("task_started", { task: 1, request: "task_1" });
     await cut.append("usage_metered", { ...usage, usd: 2 });
@@ -141,7 +142,7 @@ describe("holdfast budget", () => {
   const budget = { usd: 1, turns: 10 };
   const metered = { usd: 1.25, inputTokens: 100, cacheReadTokens: 900 };
 
-  it("shows what is left; raised, it lets a task go on that was parked for it; unraised, nothing goes on", async () => {
+  it("shows what is left, and a task that is parked for it goes on only if it is raised enough", async () => {
     using home = new HostHome();
     const id = await parkedSession(home, { reason: "budget", detail: "usd" }, { budget, metered });
     const shown = await home.cli("budget", id);
@@ -153,7 +154,7 @@ describe("holdfast budget", () => {
     for (const verb of ["resume", "wait"]) expect(await home.cli(verb, id)).toMatchObject({ status: 7 });
     for (const wrong of ["usd", "usd=0", "usd=-1", "pounds=3", "usd=1,usd=2", "minutes=5"])
       expect(await home.cli("budget", id, "--raise", wrong), wrong).toMatchObject({ status: 2 });
-    // Not enough: it stays where it is.
+    // Not enough, so the task stays parked.
     expect(await home.cli("budget", id, "--raise", "usd=0.1")).toMatchObject({ status: 0 });
     expect(await (await home.dispatcher()).show(id)).toMatchObject({
       standing: "parked",
@@ -166,7 +167,7 @@ describe("holdfast budget", () => {
     expect(await endedAs(home, id)).toEqual({ outcome: "unverified", insertions: 2 });
   });
 
-  it("is raised once by each who asks, while the session runs, and at rest", async () => {
+  it("is raised exactly once by each --raise, while the session runs and at rest", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main, budget: { turns: 5 } }, script("sleep 60"));
@@ -188,7 +189,7 @@ describe("holdfast budget", () => {
 });
 
 describe("holdfast usage", () => {
-  it("adds up by session, user, agent, repo, model and day; what has no price is said", async () => {
+  it("adds up by session, user, agent, repo, model and day, and says what has no known price", async () => {
     using home = new HostHome();
     const hf = await home.open();
     const id = await parkedSession(

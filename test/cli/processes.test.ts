@@ -1,5 +1,6 @@
 /**
- * The verbs that speak to session processes, as a user types them; and a real terminal in a real terminal.
+ * The verbs that talk to session processes, as a user types them; and a task's own terminal in a real
+ * terminal.
  */
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,7 +20,7 @@ async function detached(home: HostHome, ...command: string[]): Promise<string> {
 }
 
 describe("the verbs of session processes", () => {
-  it("attach looks on, sends what is typed, and ends with the task; send, interrupt, retry and token do what they say", async () => {
+  it("attach shows the task, sends typed lines and ends with it; send, interrupt, retry and pause work", async () => {
     using home = new HostHome();
     const id = await detached(home, ...SLEEP);
     const attach = home.spawnCli(["attach", id]);
@@ -53,7 +54,7 @@ describe("the verbs of session processes", () => {
     await home.quiet();
     const waiting = await home.cli("send", id, "for later");
     expect(waiting.stderr).toContain("is at rest: the message is on disk, and its next task takes it in");
-    // At rest there is nothing to look on at, but something to tell.
+    // At rest there is nothing to watch, so attach says how the session stands.
     const rest = await home.cli("attach", id);
     expect(rest).toMatchObject({
       status: 0,
@@ -77,7 +78,7 @@ describe("the verbs of session processes", () => {
     await home.cli("send", id, "once", "--id", "msg_mine");
     const again = await home.cli("send", id, "another text", "--id", "msg_mine");
     expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining("was sent before") });
-    // What is so already is no failure.
+    // Pausing a paused session is no failure.
     expect(await home.cli("pause", id)).toMatchObject({ status: 0, stdout: `${home.labelOf(id)} paused\n` });
     const ls = (await home.cli("ls")).stdout;
     expect(ls).toMatch(new RegExp(`^${home.labelOf(id)} +(cancelled|interrupted)`, "m"));
@@ -85,7 +86,7 @@ describe("the verbs of session processes", () => {
     expect((await home.cli("retry", opened)).stderr).toContain("no_task");
   });
 
-  it("what has to wait for a session process says which one, and how to end it; --json stays one document", async () => {
+  it("a verb that waits for a session process names it and how to end it; --json stays one document", async () => {
     using home = new HostHome();
     const verbs = [
       ["pause", "--json"],
@@ -128,13 +129,13 @@ describe("the verbs of session processes", () => {
       expect(status, heard.stderr).toBe(0);
       if (isJson) expect(JSON.parse(heard.stdout)).toBeTypeOf("object");
       expect(heard.stdout).toContain(isJson ? id : home.labelOf(id));
-      // On a busy machine it also says how far it is.
+      // On a busy machine, progress is reported as well.
       expect(heard.stderr.match(/^waiting for process/gm)).toHaveLength(1);
     });
     await Promise.all(each);
   });
 
-  it("run on a busy session queues; Ctrl-C interrupts, a second one goes away and says how to come back", async () => {
+  it("run on a busy session queues; a first Ctrl-C interrupts the turn, a second one detaches", async () => {
     using home = new HostHome();
     const first = home.spawnCli([
       "run",
@@ -174,7 +175,7 @@ describe("the verbs of session processes", () => {
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:after`)).toBe("after");
   });
 
-  it("teardown and close of a session that runs end its whole tree first, and lose nothing", async () => {
+  it("teardown and close of a running session end all of its processes; teardown keeps the work", async () => {
     using home = new HostHome();
     const id = await detached(
       home,
@@ -200,7 +201,7 @@ describe("the verbs of session processes", () => {
     expect(home.strays()).toEqual([]);
   });
 
-  it("doctor lists what a crash left without a sandbox to end it, and gc ends it", async () => {
+  it("doctor reports what a crash left over without a sandbox, and gc ends those processes", async () => {
     using home = new HostHome();
     const { stdout } = await home.cli(
       "run",
@@ -236,8 +237,8 @@ describe("the verbs of session processes", () => {
   });
 });
 
-describe.skipIf(!hasScript)("a terminal", () => {
-  it("is the program's own: it has the window's size, outlives the window, comes back with what it showed, and is recorded", async () => {
+describe.skipIf(!hasScript)("a task's terminal", () => {
+  it("follows the size of its window, outlives it, shows its screen again, and is recorded", async () => {
     using home = new HostHome();
     let id = "";
     {
@@ -263,7 +264,7 @@ describe.skipIf(!hasScript)("a terminal", () => {
         },
         (screen) => screen.includes("41 123"),
       );
-      // Ctrl-C is the program's, not ours.
+      // Ctrl-C goes to the program, not to holdfast.
       terminal.type("echo asleep-$((1)); sleep 60\r");
       await terminal.shows("asleep-1");
       await sleep(300);
@@ -278,7 +279,7 @@ describe.skipIf(!hasScript)("a terminal", () => {
     }
     expect((await home.cli("show", id)).stdout).toMatch(/^status +working/m);
     {
-      // Closed by force: it stays all the same.
+      // This window is killed, and the task goes on all the same.
       await using terminal = new Terminal(home, ["attach", id]);
       await terminal.shows("still-42");
     }

@@ -1,5 +1,5 @@
 /**
- * What is shown of long work while it is under way: in a terminal, in a pipe, as JSON.
+ * The progress of a long operation, as it is shown at a terminal and in a pipe.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -9,7 +9,7 @@ import { ProgressDisplay } from "../../src/cli/progress.ts";
 import { progressText } from "../../src/cli/progress-text.ts";
 import { Meter, type Progress } from "../../src/util/index.ts";
 
-/** A screen and a clock that only the test moves. */
+/** A display on a screen, with a clock that only the test moves. */
 function onScreen(isTTY: boolean, columns = 80) {
   const clock = { nowMs: 0 };
   let written = "";
@@ -25,19 +25,19 @@ function onScreen(isTTY: boolean, columns = 80) {
   return { display, clock, take };
 }
 
-describe("the line of progress", () => {
-  it("says what, files, bytes and since when", () => {
+describe("the progress line", () => {
+  it("says what is done, with the number of files and bytes", () => {
     expect(progressText({ what: "packing" })).toBe("packing");
     expect(progressText({ what: "packing", files: 1, bytes: 2_500_000 })).toBe("packing: 1 file, 2.5 MB");
     expect(progressText({ what: "packing", files: 3, ofFiles: 10, bytes: 0, ofBytes: 4000 })).toBe(
       "packing: 3 of 10 files, 0 B of 4.0 kB",
     );
-    // Files may grow while they are read.
+    // There may be more files by now than were counted.
     expect(progressText({ what: "packing", files: 11, ofFiles: 10 })).toBe("packing: 11 files");
     expect(progressText({ what: "bad\u001b[2J" })).not.toContain("\u001b");
   });
 
-  it("in a terminal is one line that is replaced, cleared before anything else, and short enough to be one", () => {
+  it("is redrawn in place at a terminal, cut to its width, and cleared before other output", () => {
     const { display, clock, take } = onScreen(true, 40);
     display.step({ what: "packing" });
     expect(take()).toBe("");
@@ -56,7 +56,7 @@ describe("the line of progress", () => {
     clock.nowMs = 4000;
     display.step({ what: "x".repeat(100) });
     expect(take().replace("<clear>", "")).toHaveLength(39);
-    // Output of a task without an end of line is not wiped out.
+    // Output of a task that has no line end yet is not overwritten.
     display.clear();
     display.wrote("o".charCodeAt(0));
     take();
@@ -71,7 +71,7 @@ describe("the line of progress", () => {
     expect(process.listenerCount("SIGINT")).toBe(0);
   });
 
-  it("elsewhere is a line after a second, and every few seconds what has changed; nothing of quick work", () => {
+  it("is printed elsewhere after a second, then every few seconds if it changed; never for quick work", () => {
     const { display, clock, take } = onScreen(false);
     display.step({ what: "packing", files: 1 });
     clock.nowMs = 900;
@@ -99,7 +99,7 @@ describe("the line of progress", () => {
     expect(take()).toBe("");
   });
 
-  it("goes away at Ctrl-C, which ends the command as ever", async () => {
+  it("is cleared at Ctrl-C, which still ends the command", async () => {
     const path = join(import.meta.dirname, "..", "..", "src", "cli", "progress.ts");
     const program = `const { ProgressDisplay } = await import(${JSON.stringify(path)});
       const target = { isTTY: true, write: (text) => process.stdout.write(text) };
@@ -119,7 +119,7 @@ describe("the line of progress", () => {
     expect(screen.endsWith("\r\u001b[K")).toBe(true);
   });
 
-  it("is drawn from nothing but what a meter says, which is little", () => {
+  it("gets only about ten updates a second from a meter", () => {
     const steps: Progress[] = [];
     let nowMs = 0;
     const meter = new Meter(

@@ -1,5 +1,5 @@
 /**
- * What waits in a session, and waiting for sessions.
+ * The tasks that wait in a session, and waiting for sessions: `queue`, `cancel` and `wait`.
  */
 import { describe, expect, it } from "vitest";
 import { encodeEnvelope, Maildir } from "../../src/mail/index.ts";
@@ -15,7 +15,7 @@ async function waitingIn(home: HostHome, id: string) {
   return waiting as { request: string; short: string; priority: number; asked: string; why: string }[];
 }
 
-/** As a dispatcher puts it that is killed right after. */
+/** Puts a task into the inbox as a dispatcher does that is killed right after. */
 async function putTask(home: HostHome, id: string, name: string, priority: number): Promise<void> {
   const request = `task_${name}`;
   const envelope = { id: request, from: "user:test", at: new Date().toISOString(), kind: "task" as const };
@@ -27,7 +27,7 @@ async function putTask(home: HostHome, id: string, name: string, priority: numbe
 }
 
 describe("holdfast queue and cancel", () => {
-  it("tasks begin by priority, then as they came, in queue and inbox; one is taken back while it waits or runs, or the session is paused", async () => {
+  it("tasks begin by priority, then in the order of arrival; cancel takes back one that waits or runs", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const id = home.idOf(
@@ -53,7 +53,7 @@ describe("holdfast queue and cancel", () => {
     });
     expect((await waitingIn(home, id)).map(({ asked }) => asked)).toEqual(["urgent"]);
 
-    // There is no terminal to ask on.
+    // A task can be cancelled while its session is paused, too.
     await submit(...shell("echo other"));
     await home.cli("pause", id);
     const [first, other] = await waitingIn(home, id);
@@ -76,7 +76,7 @@ describe("holdfast queue and cancel", () => {
       stderr: `no task waits in ${home.labelOf(id)}\n`,
     });
 
-    // Nothing is before this one.
+    // No task is before this one.
     const alone = await home.cli("run", ...wall, "--session", id, ...shell("true"));
     expect(alone).toMatchObject({ status: 0, stderr: expect.not.stringContaining("[queue]") });
     await submit(...shell("sleep 60"));
@@ -96,7 +96,7 @@ describe("holdfast queue and cancel", () => {
 });
 
 describe("holdfast wait", () => {
-  it("waits for each, says how it ended, and ends with the first result that is not 0", async () => {
+  it("waits for each session, says how its task ended, and exits with 1 if one of them failed", async () => {
     using home = new HostHome();
     const begin = async (text: string) =>
       (await home.cli("run", "-d", ...wall, "--repo", home.main, ...shell(text))).stdout.trim();
@@ -130,7 +130,7 @@ describe("holdfast wait", () => {
     expect((await home.cli("wait", `${good}/2`)).status).toBe(4);
   });
 
-  it("does not wait for a session that no process goes on with: paused, crashed, or with a halted task", async () => {
+  it("does not wait for a session without a process: one that is paused, crashed or halted", async () => {
     using home = new HostHome({ "holdfast.yaml": "capsule:\n  max_snapshot_mb: 0.2\n" });
     const dispatcher = await home.dispatcher();
     const begin = async (text: string) => (await dispatcher.begin({ repo: home.main }, script(text))).id;

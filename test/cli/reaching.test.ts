@@ -1,6 +1,6 @@
 /**
- * The sandbox by its own words, in tasks as a user starts them: what the kernel refuses, what the proxy refuses, and
- * what a person allows then. Everything is real, and nothing leaves loopback.
+ * What a task reaches from its sandbox, started as a user starts it: what the kernel refuses, what the proxy
+ * refuses, and what a person then allows. Everything is real, and nothing leaves loopback.
  */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
@@ -36,12 +36,12 @@ class Site implements AsyncDisposable {
   }
 }
 
-/** Asks the proxy for it, and then the port itself, until that answers. */
+/** Asks the proxy for the port, again and again, until the port itself answers. */
 const untilReached = (port: number) =>
   `until curl -s --max-time 10 http://localhost:${port}/; do curl -s -o "$TMPDIR/answer" --noproxy "" -p -x "$HTTPS_PROXY" http://localhost:${port}/; sleep 0.1; done`;
 
 describe.skipIf(!hasSandbox)("a task in its sandbox", () => {
-  it("view-1 in the lane read-only the kernel refuses it every write in its capsule", async () => {
+  it("view-1 can't write to its capsule in the lane read-only: the kernel refuses every write", async () => {
     using home = new HostHome();
     const words =
       "echo x > a.txt; echo x > made; rm a.txt; mkdir dir; cat a.txt; echo y > $TMPDIR/y && cat $TMPDIR/y";
@@ -55,7 +55,7 @@ describe.skipIf(!hasSandbox)("a task in its sandbox", () => {
   });
 
   it.skipIf(!hasScript)(
-    "allow-1 is refused a host, and reaches it once a person says yes, or says allow",
+    "allow-1 is refused a host, and reaches it once a person answers yes or calls holdfast allow",
     async () => {
       using home = new HostHome();
       await using first = await Site.open("FIRST-WORD");
@@ -82,7 +82,7 @@ describe.skipIf(!hasSandbox)("a task in its sandbox", () => {
     },
   );
 
-  it("says that a port which is leased to it leads elsewhere by now", async () => {
+  it("is reported to have lost a leased port when another program has taken it", async () => {
     using home = new HostHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { ports: [PORT] }\n" });
     const begun = await home.cli("run", "--repo", home.main, "--name", "one", "--", "sh", "-c", "echo $PORT");
     expect(begun.stderr).not.toContain("taken");

@@ -31,10 +31,10 @@ function shown(action: Partial<Action>, data: JsonObject = {}, width = WIDTH): S
 
 const isOurs = (line: string) =>
   /^(appr_\S+ {2}approval asked for by |fingerprint f{64}$|it can't be approved: )/.test(line.trim());
-/** What stands behind the bar. */
+/** The text after the bar. */
 const behind = (line: string) => line.slice(line.indexOf("│ ") + 2);
 
-/** Only harmless characters reach a screen. */
+/** Characters that must not reach a screen: they could move the cursor or hide text. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 
 const hostile = [
@@ -52,7 +52,7 @@ const hostile = [
 ];
 
 describe("a request on a screen", () => {
-  it.each(hostile)("shown-1 hostile text in every field: %j", (text) => {
+  it.each(hostile)("shown-1 hostile text in any field is escaped and behind the bar: %j", (text) => {
     const lines = requestLines(
       shown(
         { tool: `t${text}`, args: { [`k${text}`]: text, list: [text] }, target: { url: text } },
@@ -61,7 +61,7 @@ describe("a request on a screen", () => {
     );
     for (const line of lines) {
       expect(line).not.toMatch(UNSAFE);
-      // Ours, with nothing of theirs in it, or theirs, behind a bar at a place that is ours.
+      // A line is either ours, without any of their text, or it has their text after our label and a bar.
       if (!isOurs(line)) expect(line).toMatch(/^.{12}│ /);
       if (!isOurs(line))
         expect(line.slice(0, 12).trim()).toMatch(
@@ -72,7 +72,7 @@ describe("a request on a screen", () => {
     expect(lines.at(-1)).toContain(FINGERPRINT);
   });
 
-  it("shown-1 no line is wider than the screen, so that the terminal breaks none", () => {
+  it("shown-1 no line is wider than the screen, so the terminal wraps none", () => {
     const columns = (line: string) =>
       [...line].reduce((sum, one) => sum + (one.length > 1 || one > "\u02ff" ? 2 : 1), 0);
     fc.assert(
@@ -91,7 +91,7 @@ describe("a request on a screen", () => {
     );
   });
 
-  it("shown-2 nothing is cut: what stands behind the bars is the whole of the arguments", () => {
+  it("shown-2 arguments are shown whole, however long they are", () => {
     const args = { long: "y".repeat(5000), deep: { a: [1, { b: "z".repeat(999) }] } };
     const lines = requestLines(shown({ args, tool: "t" }));
     const from = lines.findIndex((line) => line.startsWith("arguments"));
@@ -101,20 +101,20 @@ describe("a request on a screen", () => {
     expect(requestLines({ ...shown({ args }), width: undefined }).join("\n")).toContain("y".repeat(5000));
   });
 
-  it("two different requests never look the same", () => {
+  it("requests with different arguments never have the same text", () => {
     const texts = ["a", "a ", "a\u200b", "a\u0000", "\\u{200b}", "a\n", "a\\n", "\u0430"];
     const screens = texts.map((text) => requestLines(shown({ args: { text } })).join("\n"));
-    // A letter of another alphabet is the one thing that only the fingerprint tells apart.
+    // To a person a letter of another alphabet can look the same: then only the fingerprint tells them apart.
     expect(new Set(screens).size).toBe(texts.length);
   });
 
-  it("one that is not on record as it is says so, and shows what there is", () => {
+  it("a request whose action is not on record is shown as far as known, and as impossible to approve", () => {
     const lines = requestLines({ ...shown({}), action: undefined });
     expect(lines.join("\n")).toContain("it can't be approved");
     expect(lines.join("\n")).toContain("Mend the parser");
   });
 
-  it("a patch has a bar before each line, and no control in it", () => {
+  it("a patch has a bar before each line, and its control characters are escaped", () => {
     const patch = Buffer.from("+++ b/x\n+\u001b[2Jgone\r\n+fingerprint 0000\n");
     const diff = { patch, stat: { files: 1, insertions: 1, deletions: 0, paths: ["x"] } };
     expect(patchLines(diff, WIDTH)).toEqual(["│ +++ b/x", "│ +\\u{1b}[2Jgone\\r", "│ +fingerprint 0000"]);

@@ -1,5 +1,6 @@
 /**
- * A conflict that is given back: a task of the session begins with it, and what that publishes can be merged.
+ * `merge --resolve`: a task of the session begins with the conflict, and the work that it publishes can be
+ * merged.
  */
 import { describe, expect, it } from "vitest";
 import { AgentHome } from "../support/agents.ts";
@@ -9,12 +10,12 @@ import { commitFiles, gitIn } from "../support/repo.ts";
 
 if (!hasSandbox) console.log("left out: conflicts that are given back: their task runs in a sandbox alone");
 
-/** The agent is told its name, by which the scripted model knows what to do. */
+/** The agent is told the file's name, by which the scripted model finds its script. */
 const SHARED = "[[resolve]].txt";
 const bash = (command: string) => ({ call: { bash: { command } } });
 
 describe.runIf(hasSandbox)("merge --resolve", () => {
-  it("gives the conflict to a command or to the session's agent, on the tip of the branch; then it merges", async () => {
+  it("gives the conflict to a command or the session's agent, and what the agent resolved can be merged", async () => {
     await using home = await AgentHome.start({
       work: [bash(`echo theirs > "${SHARED}"; echo own > own`), { say: "Done." }],
       resolve: [bash(`printf 'mine\\ntheirs\\n' > "${SHARED}"`), { say: "Both stay." }],
@@ -31,7 +32,7 @@ describe.runIf(hasSandbox)("merge --resolve", () => {
     expect(merged).toMatchObject({ status: 8, stderr: expect.stringContaining("--resolve") });
     expect(merged.stderr).toContain(SHARED);
 
-    // A command sees the markers, both sides, and all that the branch has.
+    // The command sees conflict markers with both sides, and all other files of the branch.
     const seen = `cat "${SHARED}"; git status --short; cat other own; exit 1`;
     const looked = await home.holdfast("merge", "one", "--resolve", "--", "sh", "-c", seen);
     expect(looked.status, looked.stderr).toBe(1);
@@ -39,7 +40,7 @@ describe.runIf(hasSandbox)("merge --resolve", () => {
     expect(looked.stdout).toMatch(/A {2}own\no\nown\n$/);
     expect(tips()).toBe(before);
     await home.quiet();
-    // What it left is unpublished work, which is not thrown away by itself.
+    // The command failed and left unpublished work, which --resolve does not throw away.
     expect(await home.holdfast("merge", "one", "--resolve")).toMatchObject({ status: 5 });
     await home.holdfast("rewind", "one", "--to", "1");
     const resolved = await home.holdfast("merge", "one", "--resolve");
@@ -52,7 +53,7 @@ describe.runIf(hasSandbox)("merge --resolve", () => {
     expect(await home.holdfast("merge", "one", "--resolve")).toMatchObject({ status: 4 });
   });
 
-  it("says what it needs where there is no agent, and what goes with it", async () => {
+  it("is refused without an agent or a conflict; without --resolve, merge takes no command", async () => {
     await using home = await AgentHome.start({});
     const cli = (...args: string[]) => runCli(home.dir, args, home.env);
     await cli("run", "--repo", home.main, "--name", "two", "--", "sh", "-c", "echo b > a.txt");

@@ -1,6 +1,6 @@
 /**
- * Scripts from the command line: a file of the person's, and one that an agent definition names. What is wrong with one is
- * said before anything is started.
+ * Scripts on the command line: a file of the user, and one that an agent definition names. A faulty script is
+ * refused before anything is started.
  */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: scripts have variables of their own
 import { writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { commitFiles } from "../support/repo.ts";
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 
 describe("run --script", () => {
-  it("runs the steps of a file, with what it is given, and keeps both on record", async () => {
+  it("runs the steps of a file with the given variables, and records the variables and the file name", async () => {
     await using home = await AgentHome.start();
     const file = home.join("steps.yaml");
     writeFileSync(file, "vars: { a: one, b: two }\nsteps:\n  - say: '${a} ${b} ${task}'\n");
@@ -28,7 +28,7 @@ describe("run --script", () => {
     expect(home.model.requests, "it asks no model").toEqual([]);
   });
 
-  it("refuses what can't run before anything is started", async () => {
+  it("refuses a faulty script or wrong flags before anything is started", async () => {
     await using home = await AgentHome.start();
     const file = home.join("steps.yaml");
     const refused = async (text: string, ...options: string[]) => {
@@ -58,7 +58,7 @@ describe("run --script", () => {
 });
 
 describe("an agent definition with a script", () => {
-  it("is listed, and runs the file as the commit has it that the task begins with", async () => {
+  it("runs the file of the commit that the task begins with, or the uncommitted one with --dirty", async () => {
     await using home = await AgentHome.start();
     const yaml = "agents:\n  nightly: { adapter: script, script: ci/steps.yaml, lane: read-only }\n";
     const steps = (word: string) => `vars: { a: ${word} }\nsteps:\n  - say: '\${a}'\n`;

@@ -1,5 +1,5 @@
 /**
- * The directory of the capsule that a command starts in.
+ * The directory in the capsule that a command starts in.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -14,8 +14,8 @@ import { TaskHome } from "../support/tasks.ts";
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 const idIn = (text: string) => /sess_[0-9a-z]+/.exec(text)?.[0] ?? "";
 
-describe("where a command starts", () => {
-  it("is where it is asked for, in the capsule; --cwd names another directory; a session goes the same way", async () => {
+describe("the directory that a command starts in", () => {
+  it("is the caller's own directory in the repo, or the one that --cwd names", async () => {
     using home = new TaskHome({ "a.txt": "top\n", "sub/deep/a.txt": "deep\n", "sub/a.txt": "sub\n" });
     const sub = join(home.main, "sub");
     const run = await runCliIn(sub, home.dir, ["run", ...wall, "--", "sh", "-c", "cat a.txt; echo new > b"]);
@@ -30,7 +30,7 @@ describe("where a command starts", () => {
     expect(await next(home.path)).toMatchObject({ status: 0, stdout: "top\n" });
     expect(await next(home.path, "--cwd", "sub")).toMatchObject({ status: 0, stdout: "sub\n" });
     expect(await next(sub, "--cwd", "../..")).toMatchObject({ status: 2, stderr: /is not in the repo/ });
-    // The session's files decide, and not the checkout's.
+    // The session's files decide, not those of the checkout.
     mkdirSync(join(home.main, "only-here"));
     const missing = await next(join(home.main, "only-here"));
     expect(missing).toMatchObject({ status: 4, stderr: /directory_missing: .* no directory only-here/ });
@@ -38,7 +38,7 @@ describe("where a command starts", () => {
     expect(await runCliIn(home.path, home.dir, ["retry", id])).toMatchObject({ status: 0, stdout: "sub\n" });
   });
 
-  it("a directory that no commit has is refused before anything is made, unless set-up may make it", async () => {
+  it("is refused before a session is opened if the base does not have it, unless set-up may make it", async () => {
     using home = new TaskHome({ "a.txt": "top\n" });
     const made = join(home.main, "made");
     mkdirSync(made);
@@ -51,7 +51,7 @@ describe("where a command starts", () => {
     expect(done.stdout).toMatch(/\/made\n$/);
   });
 
-  it("never leads out of the repo: not by its spec, nor by a name", () => {
+  it("is never outside of the repo, whether the task's spec or a caller names it", () => {
     using home = new TaskHome({ "a.txt": "one\n" });
     const spec = { command: ["x"], definition: "x", sandbox: true, input: "nothing", restart: false };
     for (const cwd of ["/etc", "..", "a/../..", "a//b", ".", ""])

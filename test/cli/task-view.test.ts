@@ -1,5 +1,5 @@
 /**
- * The lines of a task that is looked on at, from its records.
+ * The lines that a person who watches a task sees, made from its records.
  */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { TaskView } from "../../src/cli/task-view.ts";
@@ -38,7 +38,7 @@ const LINES = [
   "[persist] tree=0123456789ab not published; holdfast diff fix shows it",
 ];
 
-/** What each record has added to the terminal. */
+/** The lines that each record adds to the terminal. */
 function shown(said: readonly Said[], request?: string) {
   const lines: string[] = [];
   vi.spyOn(process.stderr, "write").mockImplementation((text) => lines.push(String(text).trimEnd()) > 0);
@@ -57,7 +57,7 @@ function shown(said: readonly Said[], request?: string) {
 describe("the lines of a task", () => {
   afterEach(() => vi.restoreAllMocks());
 
-  it("of one that is parked end with why, and with a status that says so; another task's park is not ours", () => {
+  it("end with the reason and a status of its own if the task is parked, but not if another one is", () => {
     const parked = (data: JournalRecord["data"]): Said[] => [
       ...task(1, "task_a").slice(0, -4),
       ["task_parked", { task: 1, ...data }],
@@ -72,7 +72,7 @@ describe("the lines of a task", () => {
     expect(shown(parked({ reason: "budget" }), "task_b").status).toBeUndefined();
   });
 
-  it("come with the end of each stage", () => {
+  it("appear at the end of each stage", () => {
     const { byRecord, lines, status } = shown(task(1, "one"), "one");
     expect(lines).toEqual(LINES);
     expect(status).toBe(1);
@@ -83,12 +83,12 @@ describe("the lines of a task", () => {
     ]);
   });
 
-  it("are the same for a journal of before there were stages", () => {
+  it("are the same for a journal from before there were stages", () => {
     expect(shown(withoutStages(task(1, "one")), "one").lines).toEqual(LINES);
     expect(shown(withoutStages(task(1, "one"))).lines).toEqual(LINES);
   });
 
-  it("are of the task that is looked at, and of each where none is named", () => {
+  it("are those of the task that is named, or of every task if none is named", () => {
     const both = [...task(1, "one"), ["work_published", { task: 1, branch: "b", commit: ID }] as Said];
     const next = task(2, "two").slice(1);
     expect(shown([...both, ...next], "one").lines).toEqual(LINES);
@@ -98,12 +98,12 @@ describe("the lines of a task", () => {
     expect(shown([...both, ...next]).lines).toEqual([...LINES, ...second]);
   });
 
-  it("the status of a command stays that of its task when the next one begins", () => {
+  it("the exit code stays that of the watched task when the next one begins", () => {
     const { view } = shown([...task(1, "one"), ...task(2, "two").slice(0, 2)], "one");
     expect(view.statusWithin(1)).toBe(3);
   });
 
-  it("say nothing of stages that were over before anyone looked on", () => {
+  it("leave out stages that ended before the person began to watch", () => {
     const late = task(1, "one").slice(5);
     expect(shown(late).lines).toEqual(LINES.slice(5));
     expect(shown(withoutStages(late)).lines).toEqual(LINES.slice(5));

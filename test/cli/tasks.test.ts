@@ -1,5 +1,5 @@
 /**
- * The verbs of tasks, as a user runs them.
+ * The verbs for tasks, as a user calls them.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ const wall = hasSandbox ? [] : ["--no-sandbox"];
 const idIn = (text: string) => /sess_[0-9a-z]+/.exec(text)?.[0] ?? "";
 
 describe("holdfast new", () => {
-  it("in a repo opens a session of that repo, in which tasks can be run; elsewhere one without", async () => {
+  it("opens a session of the repo that it is called in, and elsewhere a session without a repo", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "sub/b.txt": "two\n" });
     const open = (cwd: string, ...args: string[]) =>
       execFileSync(process.execPath, [cliPath, "new", ...args], {
@@ -33,7 +33,7 @@ describe("holdfast new", () => {
 });
 
 describe("holdfast run", () => {
-  it("runs a command in a capsule, says each stage, and leaves the work as a branch", async () => {
+  it("runs a command in a capsule, reports each stage, and publishes the work as a branch", async () => {
     using home = new TaskHome({ "a.txt": "one\n" });
     const before = fingerprint(home.main);
     const run = await runCli(home.dir, [
@@ -94,7 +94,7 @@ describe("holdfast run", () => {
     expect((await runCli(home.dir, ["audit", id])).status).toBe(0);
   });
 
-  it("a command that fails: status 1, nothing published, nothing lost; --failed tears such ones down", async () => {
+  it("exits with 1 if the command fails, and keeps its work unpublished; teardown --failed finds it", async () => {
     using home = new TaskHome();
     const run = await runCli(home.dir, [
       "run",
@@ -112,7 +112,7 @@ describe("holdfast run", () => {
     const id = idIn(run.stderr);
     expect((await runCli(home.dir, ["diff", id, "--stat"])).stdout).toBe("half\n");
     await runCli(home.dir, ["close", id]);
-    // What is closed is done with: it is left as it is.
+    // A closed session is left as it is.
     expect((await runCli(home.dir, ["teardown", "--failed"])).stdout).toContain(
       "no failed task has a capsule",
     );
@@ -135,7 +135,7 @@ describe("holdfast run", () => {
     expect(missing.status).toBe(1);
   });
 
-  it("what can't be run is refused with a code and a way out, before anything is made", async () => {
+  it("refuses what can't be run with a code and a way out, and leaves nothing behind", async () => {
     using home = new TaskHome();
     mkdirSync(home.join("plain"));
     const refused = await runCli(home.dir, ["run", "--repo", home.join("plain"), "--", "true"]);
@@ -167,7 +167,7 @@ describe("holdfast run", () => {
     expect((await runCli(home.dir, ["doctor"])).stdout).not.toContain("left over");
   });
 
-  it("Ctrl-C ends the command, keeps what it did, and exits with 130", async () => {
+  it("ends the command at Ctrl-C, keeps what it did, and exits with 130", async () => {
     using home = new TaskHome();
     const child = spawn(
       process.execPath,
@@ -203,7 +203,7 @@ describe("holdfast run", () => {
     expect(home.strays()).toEqual([]);
   });
 
-  it("hostile output and names play no tricks; ten at once in one repo just work", async () => {
+  it("runs ten tasks at once in one repo, and diff escapes control characters in file names", async () => {
     using home = new TaskHome();
     const runs = await Promise.all(
       Array.from({ length: 10 }, (_, index) =>
@@ -228,7 +228,7 @@ describe("holdfast run", () => {
 });
 
 describe("holdfast handoff and import", () => {
-  it("a session goes to a person and back, and to another home with its files", async () => {
+  it("take a session's files to a person and back, and to another home", async () => {
     using home = new TaskHome({ "a.txt": "one\n" });
     const id = idIn(
       (await runCli(home.dir, ["run", ...wall, "--repo", home.main, "--", "sh", "-c", "echo two >> a.txt"]))

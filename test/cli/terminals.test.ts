@@ -1,5 +1,5 @@
 /**
- * Windows on a session's terminal, several of them and of different sizes; and what is typed there from afar.
+ * Several windows of different sizes on one session's terminal; and `send --type`, which types into it.
  */
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,7 +21,7 @@ async function inTerminal(home: HostHome, script: string): Promise<{ id: string;
 }
 
 describe.skipIf(!hasScript)("windows on a terminal", () => {
-  it("the size is that of the window that spoke last, and comes back when a later one leaves", async () => {
+  it("the size is that of the window used last, and goes back when that window leaves", async () => {
     using home = new HostHome();
     const { path } = await inTerminal(
       home,
@@ -44,12 +44,12 @@ describe.skipIf(!hasScript)("windows on a terminal", () => {
       await changesTo("40 120");
       first.type("a");
       await changesTo("30 100");
-      // What a window answers by itself, and what it says of its focus, is nothing that a person did.
+      // What a window answers by itself, and its focus reports, do not count as use.
       for (const answer of ["\u001b[12;34R", "\u001b[?62;22c", "\u001b]11;rgb:0/0/0\u001b\\", "\u001b[I"])
         second.type(answer);
       await first.shows("rgb:0/0/0");
       await first.shows("^[[I");
-      // Time for a change that is not to come.
+      // Time for a change to show up, which must not happen.
       await sleep(500);
       first.has(101, 31);
       await changesTo("31 101");
@@ -65,14 +65,15 @@ describe.skipIf(!hasScript)("windows on a terminal", () => {
         using fourth = new Window(path);
         fourth.has(70, 10);
         await changesTo("10 70");
-        // One that leaves and did not speak last changes nothing: the next change is that of another.
+        // When a window leaves that was not used last, nothing changes: the next change is the fourth one's
+        // leaving.
         third[Symbol.dispose]();
       }
       await changesTo("31 101");
     }
   });
 
-  it("when the last window leaves, the size stays", async () => {
+  it("the size stays when the last window leaves", async () => {
     using home = new HostHome();
     const { path } = await inTerminal(home, "echo ready; while read -r _; do stty size; done");
     {
@@ -99,7 +100,7 @@ describe.skipIf(!hasScript)("windows on a terminal", () => {
     expect(later.shown.slice(before)).toMatch(/^20 90/m);
   });
 
-  it("a later window has the modes that its program switched on long ago, and each is made usual when it leaves", async () => {
+  it("a later window gets the modes that the program set long ago, and is reset when it leaves", async () => {
     using home = new HostHome();
     const { id, path } = await inTerminal(
       home,
@@ -137,7 +138,7 @@ describe.skipIf(!hasScript)("windows on a terminal", () => {
 });
 
 describe.skipIf(!hasScript)("send to an agent in a terminal", () => {
-  it("says that it does not read its inbox; --type types it, as a paste where the program knows these, and it is on record without secrets", async () => {
+  it("says that the agent does not read its inbox; --type types the text, recorded without secrets", async () => {
     using home = new HostHome();
     const { id, path } = await inTerminal(
       home,
@@ -174,7 +175,7 @@ describe.skipIf(!hasScript)("send to an agent in a terminal", () => {
       { type: "message_handed", data: { turn: 1 } },
       { type: "message_entered_context", data: { turn: 1, certain: false } },
     ]);
-    // What lies in the inbox is still unread, what was typed is not.
+    // The message in the inbox is still unread; the typed one is not.
     expect((await (await home.dispatcher()).show(id)).unread).toBe(1);
     for (const [args, code] of [
       [["send", "--type", id, "\u001b[A"], "invalid_data"],

@@ -1,5 +1,6 @@
 /**
- * `tools`: what an agent has, and what hostile names and texts of tools look like on the screens that show them.
+ * `tools`: which tools an agent has; and how hostile names and texts of tools look on the screens that show
+ * them.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -24,8 +25,8 @@ async function ran(home: HostHome, steps: string): Promise<string> {
   return id;
 }
 
-describe("tools", () => {
-  it("lists those of the lane, with class, whether you are asked, and what each costs in tokens", async () => {
+describe("holdfast tools", () => {
+  it("lists the tools of the lane with their class, whether they ask, and what each costs in tokens", async () => {
     using home = new HostHome(files);
     const id = await ran(home, "  - { tool: read_file, with: { path: a.txt } }\n");
     const shown = JSON.parse((await home.cli("tools", "shown", "--json")).stdout);
@@ -44,7 +45,7 @@ describe("tools", () => {
     expect(stdout.trimEnd().split("\n")).toHaveLength(tools.length + 1);
   });
 
-  it("printable-1 hostile names, arguments, outputs and descriptions move no cursor and fake no line", async () => {
+  it("printable-1 hostile tool names, arguments, outputs and descriptions reach no screen unescaped", async () => {
     using home = new HostHome(files);
     const evil = "\\e[2J\\u009b2J\\u202e\\u2028\\r\\nappr_1  approval\\u200b";
     const id = await ran(

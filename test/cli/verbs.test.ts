@@ -15,7 +15,7 @@ describe("the command line", () => {
     return result.stdout.trim();
   };
 
-  it("goes through a session's life, verb by verb", async () => {
+  it("takes a session through its life, verb by verb", async () => {
     using home = new TestHome();
     const hf = on(home);
     const id = ok(await hf("new", "--title", "fix the login", "--agent", "fix-bot", "--budget-usd", "5"));
@@ -50,7 +50,7 @@ describe("the command line", () => {
     expect(ok(await on(other)("resume", id))).toContain("resumed");
   });
 
-  it("gives one JSON document with --json, or one line per event", async () => {
+  it("prints one JSON document with --json, or one line for each record", async () => {
     using home = new TestHome();
     const hf = on(home);
     const id = await sessionWithTurns(await home.open(), 2, { title: "two turns" });
@@ -94,7 +94,7 @@ describe("the command line", () => {
     expect(ok(await on(home)())).toBe(overview);
   });
 
-  it("says what was wrong in one line, with a code, a way out, and the status that the code has", async () => {
+  it("reports an error in one line with its code and a way out, and exits with the code's status", async () => {
     using home = new TestHome();
     const hf = on(home);
     const session = await (await home.open()).openSession({ budget: { turns: 1 } });
@@ -130,7 +130,7 @@ describe("the command line", () => {
       [5, "file_unwritable", ["export", id, "-o", "/nowhere/at/all"]],
       [7, "budget_reached", ["resume", id]],
     ];
-    // Two that own the session for a moment must not meet.
+    // pause and resume own the session for a moment, so they must not run at the same time.
     const isOwner = ([, , [verb]]: (typeof cases)[number]) => verb === "pause" || verb === "resume";
     const check = async ([status, code, args]: (typeof cases)[number]) => {
       const result = await hf(...args);
@@ -142,7 +142,7 @@ describe("the command line", () => {
     expect(ok(await hf("resume", id, "--budget-turns", "5"))).toContain("resumed");
   });
 
-  it("damage: audit and doctor exit with 6 and say where; log shows what is good; repair makes a fork", async () => {
+  it("damage: audit and doctor exit with 6, log shows the good records, and doctor --repair forks them", async () => {
     using home = new TestHome();
     const hf = on(home);
     const id = await sessionWithTurns(await home.open(), 2);
@@ -166,7 +166,7 @@ describe("the command line", () => {
     });
   });
 
-  it("a session that another process has open is refused with its pid, and can be taken over", async () => {
+  it("refuses a session that another process owns and names that process; --take-over ends it", async () => {
     using home = new TestHome();
     const id = await sessionWithTurns(await home.open(), 1);
     await using owner = new TestChild("owner.ts", [home.dir, id]);
@@ -180,7 +180,7 @@ describe("the command line", () => {
     expect(owner.process.signalCode).toBe("SIGKILL");
   });
 
-  it("hostile text can't move the cursor, in any verb, nor in an error", async () => {
+  it("hostile text in a session or an argument can't move the cursor, not even in an error", async () => {
     using home = new TestHome();
     const hf = on(home);
     const evil = "\u001b[2J\u001b]0;owned\u0007\u009b31m\rfake\u202egnp.exe\u0008";
@@ -216,7 +216,7 @@ describe("the command line", () => {
     expect(outputs[2]?.stdout).toContain("\\u{1b}[2J");
   });
 
-  it("log reads as a story, folded by turn; --raw has every record: time, turn, who, what", async () => {
+  it("log groups what happened by turn, and log --raw has one line for each record", async () => {
     using home = new TestHome();
     const id = await sessionWithTurns(await home.open(), 1, { title: "two words" });
     const told = ok(await on(home)("log", id)).split("\n");
@@ -240,7 +240,7 @@ describe("the command line", () => {
     ]);
   });
 
-  it("log -f goes on with what is appended, and ends with Ctrl-C", async () => {
+  it("log -f prints records as they are appended, and ends with Ctrl-C", async () => {
     using home = new TestHome();
     const api = await home.open();
     const session = await api.openSession();
@@ -268,7 +268,7 @@ describe("the command line", () => {
     await session.release();
   });
 
-  it("a reader that has seen enough is no failure", async () => {
+  it("exits with 0 if the reader of its output closes the pipe early", async () => {
     using home = new TestHome();
     const id = await sessionWithTurns(await home.open(), 200);
     const { spawnSync } = await import("node:child_process");
@@ -285,7 +285,7 @@ describe("the command line", () => {
     expect(stdout).toContain("session_opened");
   });
 
-  it("completion scripts are valid for their shells, where these are there", async () => {
+  it("completion scripts are valid in those of their shells that are installed", async () => {
     using home = new TestHome();
     const { spawnSync } = await import("node:child_process");
     for (const shell of ["bash", "zsh", "fish"]) {

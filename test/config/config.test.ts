@@ -4,7 +4,7 @@
 import { describe, expect, it } from "vitest";
 import { parseConfig, parseSettings, within } from "../../src/config/index.ts";
 
-/** Each line holds the one before ten times. */
+/** Each line repeats the one before ten times. */
 const bomb = [
   "bomb:",
   "  - &l0 [x, x, x, x, x, x, x, x, x, x]",
@@ -13,12 +13,12 @@ const bomb = [
 
 describe("holdfast.yaml", () => {
   it.each([
-    ["aliases that unfold to far too much", bomb, 4],
-    ["an alias for nothing", "capsule:\n  ports: []\n  setup: *nothing\n", 3],
-    ["an alias for itself", "capsule:\n  include: &all\n    - *all\n", 3],
-    ["keys in keys in keys", `capsule: {}\n${"? ".repeat(300)}x\n`, 2],
+    ["aliases that expand to far too much", bomb, 4],
+    ["an alias without an anchor", "capsule:\n  ports: []\n  setup: *nothing\n", 3],
+    ["an alias that contains itself", "capsule:\n  include: &all\n    - *all\n", 3],
+    ["deeply nested keys", `capsule: {}\n${"? ".repeat(300)}x\n`, 2],
     ["more brackets than a parser can take", `capsule:\n  ports: ${"[".repeat(20_000)}`, 2],
-  ])("%s: its line is named", async (_, text, line) => {
+  ])("is refused with the line in the error: %s", async (_, text, line) => {
     await expect(parseConfig(text)).rejects.toMatchObject({
       code: "config_invalid",
       message: expect.stringContaining(`holdfast.yaml:${line}: `),
@@ -26,12 +26,12 @@ describe("holdfast.yaml", () => {
     });
   });
 
-  it("an alias for what is there is as good as what it stands for", async () => {
+  it("may have an alias, which stands for the value of its anchor", async () => {
     const text = "capsule:\n  setup: &first make\n  include: [*first, b]\n";
     expect((await parseConfig(text)).capsule).toMatchObject({ setup: "make", include: ["make", "b"] });
   });
 
-  it("a lane has what it names, and else what repo-fix has", async () => {
+  it("gives a lane what it states, and otherwise what repo-fix has", async () => {
     const text = `lane: deps
 setup_hosts: [Registry.NPMJS.org, registry.npmjs.org]
 lanes:
@@ -60,51 +60,51 @@ lanes:
 
   it.each([
     [
-      "a shipped lane said otherwise",
+      "a shipped lane redefined",
       "lanes:\n  a: {}\n  online:\n    hosts: []\n",
       4,
       "lanes.online: is the name of a lane that comes with holdfast",
     ],
     [
-      "a lane that can't be typed",
+      "a lane with an invalid name",
       "lanes:\n  a: {}\n  No_Lane: {}\n",
       3,
       "lanes.No_Lane: is not a name for a lane",
     ],
-    ["a key that no lane has", "lanes:\n  a:\n    hots: [b]\n", 3, "lanes.a.hots: no such key"],
+    ["an unknown key of a lane", "lanes:\n  a:\n    hots: [b]\n", 3, "lanes.a.hots: no such key"],
+    ["an unknown class of tools", "lanes:\n  a:\n    approval: [all]\n", 3, "lanes.a.approval.0: "],
     [
-      "a class of tools that there is none of",
-      "lanes:\n  a:\n    approval: [all]\n",
-      3,
-      "lanes.a.approval.0: ",
-    ],
-    [
-      "an address",
+      "an IP address as a host",
       "lanes:\n  a:\n    hosts:\n      - b.org\n      - 10.0.0.1\n",
       5,
       "lanes.a.hosts.1: must be a name, not an IP address",
     ],
-    ["an address for set-up", "setup_hosts:\n  - 0x7f.1\n", 2, "setup_hosts.0: must be a name"],
+    ["an IP address for set-up", "setup_hosts:\n  - 0x7f.1\n", 2, "setup_hosts.0: must be a name"],
     [
-      "a default that is no lane",
+      "a default lane that does not exist",
       "quota: {}\nlane: depths\nlanes: { deps: {} }\n",
       2,
       "lane: is not a lane of this file",
     ],
-    ["a default that every object has", "lane: constructor\n", 1, "lane: is not a lane of this file"],
     [
-      "has too many hosts",
+      "a default lane named like an object's property",
+      "lane: constructor\n",
+      1,
+      "lane: is not a lane of this file",
+    ],
+    [
+      "too many hosts",
       `setup_hosts: [${Array.from({ length: 300 }, (_, at) => `h${at}.org`)}]\n`,
       1,
       "setup_hosts: has too many hosts",
     ],
     [
-      "an include that leads out",
+      "an include outside the repo",
       "capsule:\n  include:\n    - a\n    - ../b\n",
       4,
       "capsule.include.1: is not a path inside the repo",
     ],
-  ])("%s: the line and the key are named", async (_, text, line, reason) => {
+  ])("is refused with the line and the key in the error: %s", async (_, text, line, reason) => {
     await expect(parseConfig(text)).rejects.toMatchObject({
       code: "config_invalid",
       message: expect.stringContaining(`holdfast.yaml:${line}: ${reason}`),
@@ -114,7 +114,7 @@ lanes:
 });
 
 describe("settings.yaml", () => {
-  it("names what tasks see of the user's files, and how much memory they may take", async () => {
+  it("says which of the user's files tasks see and how much memory they may use", async () => {
     const { sandbox, quota } = await parseSettings(
       "sandbox: { read: [~/.cargo, /srv/tools, ~/] }\nquota: { memory_mb: 100 }\n",
     );
@@ -127,7 +127,7 @@ describe("settings.yaml", () => {
       });
   });
 
-  it("of memory, a repo may ask for less and for nothing more", async () => {
+  it("limits memory: a repo may ask for less, but not for more", async () => {
     const quota = async (memory?: number) =>
       (await parseSettings(memory === undefined ? "" : `quota: { memory_mb: ${memory} }\n`)).quota;
     const both = async (asked?: number, allowed?: number) =>

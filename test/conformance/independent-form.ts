@@ -25,7 +25,7 @@ export function check(good: boolean, file: string, offset: number, reason: strin
   if (!good) throw new Damage(file, offset, reason);
 }
 
-/** The object in a line that has the form of a sealed one; whether its hash fits is not asked. */
+/** The object in a line that has the form of a sealed one. Its hash is not checked. */
 export function parseSealed(line: Buffer): Json | undefined {
   const value = SEAL.test(line.subarray(-76).toString("latin1")) ? parseJson(line) : undefined;
   return isObject(value) ? value : undefined;
@@ -67,7 +67,7 @@ export function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** Whether an object in these bytes, which are JSON, has a key twice. */
+/** Whether any object in this JSON has a key twice. */
 export function repeatsKey(bytes: Buffer): boolean {
   const tokens = bytes.toString("utf8").match(/"(?:[^"\\]|\\.)*"|[{}[\]:]/g) ?? [];
   const keys: Set<unknown>[] = [];

@@ -29,7 +29,7 @@ export interface ReadRecord {
   hash: string;
 }
 
-/** What stands at a path like "journal/000001.jsonl", uncompressed; undefined where nothing does. */
+/** The content at a path like "journal/000001.jsonl", uncompressed, or undefined if there is none. */
 export type Files = (path: string) => Buffer | undefined;
 export type Segment = { path: string; number: number; start: number; prev: Position | null; bytes: Buffer };
 /** What is read of a journal; `records` keeps the good ones when damage is thrown. */
@@ -41,7 +41,7 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const ORDER = /^\{"seq":\d+,"at":"[^"]*","epoch":\d+,"durable":\d+,"type":"[^"]*","data":\{/;
 const START = { segment: 0, bytes: 0, seq: 0, hash: "0".repeat(64), at: "" };
 
-/** The segments of the journal, oldest first: from the last one back, as each names the one before. */
+/** The segments of the journal, oldest first. They are found from the last back: each names the one before. */
 export function findWay(files: Files, names: string[]): Segment[] {
   const numbers = names.map((name) => Number(SEGMENT.exec(name)?.[1] ?? 0));
   const descending = numbers.filter((number) => number > 0).sort((a, b) => b - a);
@@ -135,7 +135,7 @@ function highestDurable(bytes: Buffer): number {
   return highest;
 }
 
-/** The record in a line that is sealed and has all fields; whether it is a good one is not asked. */
+/** The record in a line that has the form of a sealed one and all fields. Their values are not checked. */
 function parseRecord(line: Buffer): ReadRecord | undefined {
   const value = line.length - 1 <= MAX_LINE ? parseSealed(line) : undefined;
   if (value === undefined) return undefined;
@@ -147,7 +147,7 @@ function parseRecord(line: Buffer): ReadRecord | undefined {
   return rules ? { seq, at, epoch, durable, type, data, redacted, hash } : undefined;
 }
 
-/** The data with its long fields in their places. What names them wrongly is damage of the line at `offset`. */
+/** The data with its long fields in their places. A wrong name of one is damage of the line at `offset`. */
 function withBlobs(data: Json, files: Files, path: string, offset: number): Json {
   const fields = Object.entries(data).map(([name, value]) => {
     if (!isObject(value) || !("$blob" in value)) return [name, value];

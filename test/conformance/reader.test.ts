@@ -1,6 +1,6 @@
 /**
- * Two readers, one page: the program's own, and one that was written from docs/format.md alone. They agree on
- * every session that is whole, and on where the others are damaged.
+ * Compares Holdfast's own reader with one that was written from docs/format.md alone: they agree on every session
+ * that is whole, and on where the others are damaged.
  */
 import { cpSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -52,7 +52,7 @@ async function sessions(home: TestHome): Promise<Record<string, string>> {
 }
 
 describe("the independent reader", () => {
-  it("reads what was written, in every kind of session", async () => {
+  it("reads the same records as Holdfast, in every kind of session", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     for (const [kind, id] of Object.entries(await sessions(home))) {
@@ -64,7 +64,7 @@ describe("the independent reader", () => {
     }
   });
 
-  it("reads exports, and refuses what was changed", async () => {
+  it("reads exports, and refuses one with a changed byte", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     for (const [kind, id] of Object.entries(await sessions(home))) {
@@ -81,7 +81,7 @@ describe("the independent reader", () => {
     }
   });
 
-  it("reads what an import wrote, and finds a session.json that says something else", async () => {
+  it("reads what an import wrote, and detects a session.json that was changed", async () => {
     using home = new TestHome(memoryDir);
     using elsewhere = new TestHome(memoryDir);
     const hf = await home.open();
@@ -107,7 +107,7 @@ describe("the independent reader", () => {
     }
   });
 
-  it("journal-2 refuses a key that stands twice, in a record, in a blob and beside the journal, also when every hash fits", async () => {
+  it("journal-2 refuses a duplicate key in a record, a blob or a sealed file, even if every hash fits", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 2);
@@ -139,7 +139,7 @@ describe("the independent reader", () => {
       expect(theirs, to).toMatchObject({ kind: "damaged", file: ours?.file, offset: ours?.offset });
       rmSync(copy, { recursive: true });
     }
-    // Written otherwise than we do, but with each key once.
+    // JSON in another style than Holdfast's, but with each key once.
     expect(hasDuplicateKeys('{ "a": 1.0, "b": {"a": "x\\":"}, "c": [{"a":1},{"a":2}] }', {})).toBe(false);
     expect(openSealedJson(Buffer.from(sealLine('{"a":1,"a":2').line))).toBeUndefined();
     const blob = Buffer.from('{"a":1,"a":2}');
@@ -151,7 +151,7 @@ describe("the independent reader", () => {
     });
   });
 
-  it("finds the same damage at the same place", async () => {
+  it("finds the same damage at the same place as Holdfast's audit", async () => {
     using home = new TestHome(memoryDir);
     const { plain, long, torn } = await sessions(home);
     for (const id of [plain, long, torn] as string[]) {

@@ -1,11 +1,11 @@
 /**
- * The forms of events: what they do not know they keep.
+ * The schemas of events keep the fields that they do not know.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type EventType, eventSchema } from "../../src/contract/events.ts";
 
-/** One of each topic, whole as this version writes it. */
+/** One event of each topic, complete as this version writes it. */
 const records: readonly (readonly [EventType, object])[] = [
   ["session_paused", { reason: "asked" }],
   ["turn_started", { turn: 1, input: "fix the login" }],
@@ -14,7 +14,7 @@ const records: readonly (readonly [EventType, object])[] = [
   ["custom", { name: "acme.step" }],
 ];
 
-/** Fields of a newer writer: of names that none of ours has. */
+/** Fields of a newer writer, with names that no field of this version has. */
 const unknownFields = fc.dictionary(
   fc.stringMatching(/^[a-z]{1,8}$/).map((name) => `later_${name}`),
   fc.jsonValue(),

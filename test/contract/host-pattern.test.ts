@@ -1,5 +1,5 @@
 /**
- * How a host may be named, by people who mean well and by those who don't.
+ * Which texts may name a host: those that people write, and those that an attacker might write.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -17,7 +17,7 @@ describe("host-1 host patterns", () => {
     ["*:443", "*:443"],
     ["xn--mnchen-3ya.de", "xn--mnchen-3ya.de"],
     ["1password.com", "1password.com"],
-  ])("%s can be one", (text, form) => {
+  ])("%s is accepted", (text, form) => {
     expect(hostPatternSchema.parse(text)).toBe(form);
   });
 
@@ -62,7 +62,7 @@ describe("host-1 host patterns", () => {
     expect(hostPatternSchema.safeParse(text).error?.issues[0]?.message).toContain(reason);
   });
 
-  it("host-1 what is taken for one has one form, is no address to whoever reads URLs, and is one to the network", () => {
+  it("host-1 an accepted pattern has one form, and URL parsers and the network read the same name in it", () => {
     const texts = fc.oneof(
       fc.stringMatching(/^(\*\.)?[0-9A-Za-zx.*-]{1,16}(:[0-9]{1,6})?$/),
       fc.stringMatching(/^(\*\.)?((xn--)?[0-9a-z]{1,6}|localhost)(\.(org|localhost|0x1))?(:80)?$/),

@@ -13,14 +13,14 @@ const collectorIn = (env: Record<string, string>) => collectorOf(telemetryIn(env
 const addressIn = (env: Record<string, string>) => collectorIn(env)?.url.href;
 
 describe("the variables of OpenTelemetry", () => {
-  it("name a base for all signals, or the address for traces as it is", () => {
+  it("name a base address for all signals, or the exact address for traces", () => {
     expect(addressIn({ [BASE]: "http://collector:4318" })).toBe("http://collector:4318/v1/traces");
     expect(addressIn({ [BASE]: "https://c/otlp/?k=1" })).toBe("https://c/otlp/v1/traces?k=1");
     expect(addressIn({ [BASE]: "http://a", [TRACES]: "http://b/x" })).toBe("http://b/x");
     expect(addressIn({ [TRACES]: "http://b" })).toBe("http://b/");
   });
 
-  it("count as not set where they are empty, and without an address nothing is taken along", () => {
+  it("count as not set if they are empty, and are ignored without an address", () => {
     expect(telemetryIn({ [BASE]: " ", [HEADERS]: "a=b" })).toBeUndefined();
     expect(telemetryIn({ [BASE]: "http://a", [HEADERS]: "", PATH: "/bin" })).toEqual({ [BASE]: "http://a" });
   });
@@ -32,11 +32,11 @@ describe("the variables of OpenTelemetry", () => {
     "not an address",
     "http://ani:word@a",
     "file:///etc/passwd",
-  ])("%s is no address", (address) => {
+  ])("do not accept %s as an address", (address) => {
     expect(collectorIn({ [BASE]: address })).toBeUndefined();
   });
 
-  it("have headers as they are in a URL, with commas between them", () => {
+  it("list headers encoded as in a URL, with commas between them", () => {
     const headers = "authorization=Basic%20YTpiYzEyMzQ=, X-Scope = ten%ant ,broken,=x";
     expect(collectorIn({ [BASE]: "http://a", [HEADERS]: headers })?.headers).toEqual({
       authorization: "Basic YTpiYzEyMzQ=",
@@ -56,7 +56,7 @@ describe("the variables of OpenTelemetry", () => {
     ["99999999", 10_000],
     ["-1", 10_000],
     ["soon", 10_000],
-  ])("give a trace the time %s, and never more than ten seconds", (text, timeoutMs) => {
+  ])("limit the time for a trace by %s, to ten seconds at most", (text, timeoutMs) => {
     expect(collectorIn({ [BASE]: "http://a", [TIMEOUT]: text })).toMatchObject({ timeoutMs });
   });
 });

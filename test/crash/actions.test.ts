@@ -11,7 +11,7 @@ import { gitIn } from "../support/repo.ts";
 
 const isLong = process.env["HOLDFAST_LONG"] !== undefined;
 describe.skipIf(!hasSandbox)("an external action", () => {
-  it("is asked for, parked without a process, approved at the command line, and done once", async () => {
+  it("parks its task, without a process, until a person approves it, and is then done once", async () => {
     using home = new PushHome();
     const { dispatcher, id } = await home.begin();
     await isParked(dispatcher, id);
@@ -32,7 +32,7 @@ describe.skipIf(!hasSandbox)("an external action", () => {
     expect(await home.approve(id)).toBeNull();
   });
 
-  it("a denial reaches the agent with its reason, and nothing is pushed", async () => {
+  it("is not done if a person denies it: the agent ends and nothing is pushed", async () => {
     using home = new PushHome();
     const { dispatcher, id } = await home.begin();
     await isParked(dispatcher, id);
@@ -47,12 +47,12 @@ describe.skipIf(!hasSandbox)("an external action", () => {
   const steps = ["approval_requested", "approval_granted", "action_begun", "approval_spent", "action_ended"];
   const times = (count: number, of: readonly string[]) => Array.from({ length: count }, () => [of] as const);
   const apart = steps.map((step) => [[step]] as const);
-  // Thirty kills, and two hundred in the long run: at each step in turn, and at one alone.
+  // 30 kills, 200 in the long run: at all steps one after the other, and at each step alone.
   it.each(
     isLong
       ? [...times(20, steps), ...Array.from({ length: 20 }, () => apart).flat()]
       : [...times(5, steps), ...apart],
-  )("gate-7 its session process is killed when these are on record, one after the other: %j", async (at) => {
+  )("gate-7 is done at most once if its session process is killed at each of these: %j", async (at) => {
     using home = new PushHome();
     const { dispatcher, id } = await home.begin();
     const todo = [...at];
@@ -65,7 +65,7 @@ describe.skipIf(!hasSandbox)("an external action", () => {
     };
     const killing = setInterval(() => void kill(), 5);
     try {
-      // However often it is asked: a person says yes each time, and answers what is not known.
+      // However often it is asked for, a person approves it, or resumes the session if nothing is asked.
       for (let round = 0; round < 6 + at.length; round += 1) {
         await home.cli("resume", id);
         await until(
@@ -79,7 +79,7 @@ describe.skipIf(!hasSandbox)("an external action", () => {
       clearInterval(killing);
     }
     const types = await typesOf(dispatcher, id);
-    expect(todo).toEqual([]);
+    expect(todo, types.join(" ")).toEqual([]);
     expect(home.pushes(), types.join(" ")).toBeLessThanOrEqual(1);
     const begun = types.filter((one) => one === "action_begun").length;
     const ended = types.filter((one) => one === "action_ended").length;

@@ -14,14 +14,14 @@ import { hasSandbox } from "../support/capsules.ts";
 import { type Dispatcher, until } from "../support/hosts.ts";
 
 const KILLS = process.env["HOLDFAST_LONG"] ? 102 : 15;
-/** In each line of sessions. */
+/** For each of the three agents. */
 const KILLS_EACH = KILLS / 3;
-/** Between two kills, at most; a few more are made while it goes on. */
+/** At most so many between two kills; the agent makes a few more until the kill hits. */
 const STEPS_BETWEEN = 3;
 const STEPS = KILLS_EACH * (STEPS_BETWEEN + 2) + 2;
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 
-/** Each has its own figures, so that what was counted can be told apart. */
+/** Each step has its own cost, so that the answers that were counted can be told apart. */
 const costOf = (step: number) => 1000 + step;
 const script: Step[] = Array.from({ length: STEPS }, (_, step) => ({
   ...(step < STEPS - 1 ? { call: { bash: { command: `echo ${step} >> effects` } } } : { say: "All done." }),
@@ -32,19 +32,19 @@ const TARGETS = ["agent", "session process", "broker"] as const;
 type Target = (typeof TARGETS)[number];
 
 interface Agent {
-  /** By which it is found among processes. */
+  /** The program by which its processes are found. */
   readonly program: string;
   readonly words: readonly string[];
 }
 
-/** One of each line of sessions. Two remember the calls that they made; the third writes them down too late. */
+/** The first two remember the calls that they made; the third writes them down too late. */
 const AGENTS: readonly Agent[] = [
   { program: "claude.ts", words: ["--agent", "claude"] },
   { program: "acp.ts", words: ["--agent", "opencode"] },
   { program: "claude.ts", words: ["--agent", "claude", "--model", "forgetful"] },
 ];
 
-/** One session that is killed and let go on, until its agent is done. */
+/** One session whose processes are killed, and which is continued each time until its agent is done. */
 class Shot {
   readonly name: string;
   /** What was killed, in order. */
@@ -64,14 +64,14 @@ class Shot {
     return this.#home.idOf(this.name);
   }
 
-  /** What its model was asked, with the number of the step. */
+  /** The numbers of the steps that its model gave. */
   get given(): number[] {
     return this.#home.model.requests.flatMap(({ body, step }) =>
       step && body.includes(`for ${this.name}.`) ? [step.number] : [],
     );
   }
 
-  /** Kills until so many have hit, or the agent is done. */
+  /** Kills each of the targets in turn, until the agent is done. */
   async run(targets: readonly Target[]): Promise<void> {
     const words = `[[work]] for ${this.name}.`;
     await this.#home.run(this.name, words, ...this.#agent.words, "--detach", ...wall);
@@ -81,7 +81,7 @@ class Shot {
       const enough = this.given.length + Math.floor(Math.random() * (STEPS_BETWEEN + 1));
       await until(async () => this.given.length >= enough || (await this.#goOn()) === "done");
       await sleep(Math.random() * 60);
-      // One that has just been started is not there at once.
+      // A process that has just been started may not be there yet.
       await until(async () => (await this.#goOn()) === "done" || this.#kill(target));
     }
     await until(
@@ -90,7 +90,7 @@ class Shot {
     );
   }
 
-  /** Whether it was there. */
+  /** Returns whether there was a process to kill. */
   #kill(target: Target): boolean {
     const pids = this.#pidsOf(target).filter((pid) => isAlive({ pid, startTicks: null }));
     for (const pid of pids) signalIfThere(pid, "SIGKILL");
@@ -106,7 +106,7 @@ class Shot {
     return treeOf(host).filter((pid) => readTextOr(`/proc/${pid}/cmdline`, "").split("\0").includes(program));
   }
 
-  /** What a person does who sees it: resumes what was cut off, and asks an agent that failed to go on. */
+  /** Does what a person would: resumes an interrupted session, and asks a failed agent to go on. */
   async #goOn(): Promise<string> {
     const { standing } = await this.#dispatcher.show(this.id);
     if (standing === "interrupted") await this.#home.holdfast("resume", this.name);
@@ -120,7 +120,7 @@ class Shot {
   }
 }
 
-/** Sessions one after the other, until as many kills have hit as are due: an agent may be done before. */
+/** Runs sessions one after the other until all kills have hit, because an agent may be done before. */
 async function shoot(
   home: AgentHome,
   dispatcher: Dispatcher,
@@ -141,11 +141,11 @@ async function shoot(
 const countOf = (all: readonly unknown[], one: unknown) => all.filter((other) => other === one).length;
 
 describe("SIGKILL of agents, session processes and the broker", () => {
-  it(`${KILLS} kills: no effect twice, no call without its result, each answer counted once`, {
+  it(`${KILLS} kills repeat no effect, leave no call without its result and count no answer twice`, {
     timeout: 1_800_000,
   }, async () => {
     await using home = await AgentHome.start({ work: script });
-    // A key that a broker has again after it was killed.
+    // A key in a file, so that the next broker has it again after a kill.
     writeFileSync(home.join("key"), PLANTED_KEY, { mode: 0o600 });
     home.settings(`keys: { anthropic: { file: ${home.join("key")} } }\n`);
     const dispatcher = await home.dispatcher();
@@ -164,13 +164,13 @@ describe("SIGKILL of agents, session processes and the broker", () => {
       });
       const lines = effects.trim().split("\n");
       expect(new Set(lines).size, effects).toBe(lines.length);
-      // A call that was cut off may have had none.
+      // A call that was cut off may have had no effect.
       expect(lines.length).toBeGreaterThanOrEqual(STEPS - 1 - KILLS_EACH);
 
       const metered = (await home.records(name)).filter(({ type }) => type === "usage_metered");
       expect(new Set(metered.map(({ data }) => data["request"])).size).toBe(metered.length);
       const costs = metered.map(({ data }) => data["inputTokens"]);
-      // An answer that its agent has is on record; one that was cut off on its way may be, and once.
+      // An answer that its agent got is on record; one that was cut off on its way may be, but only once.
       for (const step of script.keys()) {
         const counted = countOf(costs, costOf(step));
         expect(counted, `step ${step}`).toBeGreaterThanOrEqual(1);

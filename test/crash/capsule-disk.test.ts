@@ -1,5 +1,5 @@
 /**
- * Capsules on disks that fill up, and on one whose power goes away.
+ * Capsules on a disk that fills up, and on one that loses power.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
@@ -21,7 +21,7 @@ function namespace(): string[] | undefined {
 }
 
 describe("a disk that is full", () => {
-  it("while a base is built or a snapshot is written: a code, and the state of before", async (context) => {
+  it("makes building a base or writing a snapshot fail with disk_full, and leaves all as it was before", async (context) => {
     const via = namespace();
     if (!via) context.skip("this machine gives no mount namespace, so no small disk can be made");
     using temp = new TempDir();
@@ -48,7 +48,7 @@ describe("a disk that is full", () => {
   });
 });
 
-describe("a disk whose power goes away", () => {
+describe("a disk that loses power", () => {
   const canMount =
     isRoot &&
     spawnSync("mkfs.ext4", ["-V"]).status === 0 &&
@@ -57,7 +57,7 @@ describe("a disk whose power goes away", () => {
     console.log("left out: power loss under a real file system: it takes root, mkfs.ext4 and a loop device");
 
   it.skipIf(!canMount)(
-    "store-1 layer-1 every checkpoint that was acknowledged restores from what was on the disk then",
+    "store-1 layer-1 still has every checkpoint that was acknowledged before the power went",
     async () => {
       using temp = new TempDir();
       mkdirSync(temp.join("mount"));
@@ -77,7 +77,7 @@ describe("a disk whose power goes away", () => {
         try {
           const hf = await openHoldfast({ home: join(at, "home") });
           expect((await hf.auditSession(id)).findings, line).toEqual([]);
-          // The live files may be torn: they were never promised. The checkpoint was.
+          // The live files may be torn, because only the checkpoint was acknowledged.
           execFileSync("rm", [
             "-rf",
             join(at, "home/sessions", id, "tasks/1/capsule"),

@@ -38,7 +38,7 @@ async function collected(hf: Holdfast) {
   }
 }
 
-it(`store-1 base-1 directory-1 task-2 ${KILLS} kills: every acknowledged checkpoint is there, and nothing is left over`, {
+it(`store-1 base-1 directory-1 task-2 after ${KILLS} kills every acknowledged checkpoint is there and nothing is left over`, {
   timeout: 60 * 60_000,
 }, async () => {
   let kills = 0;

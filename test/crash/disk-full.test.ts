@@ -21,7 +21,7 @@ function namespace(): string[] | undefined {
 }
 
 describe("a disk that is full", () => {
-  it("refuses the append with a code, goes on reading, and goes on writing when there is space again", async (context) => {
+  it("makes appends fail with disk_full, can be read, and takes appends again once there is space", async (context) => {
     const via = namespace();
     if (!via) context.skip("this machine gives no mount namespace, so no small disk can be made");
     using dir = new TempDir();
@@ -39,7 +39,7 @@ describe("a disk that is full", () => {
     expect(result.after).toBe(result.before + 20);
   });
 
-  it("a home throws its ballast over, and goes on; when there is space, it is laid again", async (context) => {
+  it("makes the home remove its ballast and go on; the ballast is laid again once there is space", async (context) => {
     const via = namespace();
     if (!via) context.skip("this machine gives no mount namespace, so no small disk can be made");
     if (!findProgram("fallocate")) context.skip("this machine has no fallocate, so a home has no ballast");
@@ -63,7 +63,7 @@ describe("a session that fills a real disk", () => {
     console.log("left out: a flooder on a real file system: it takes root, mkfs.ext4 and a loop device");
 
   it.skipIf(!canMount)(
-    "is stopped; the one beside it goes on and loses nothing, and the home can be tidied",
+    "is stopped by its quota, while another session goes on and loses nothing",
     async () => {
       using dir = new TempDir();
       mkdirSync(dir.join("mount"));

@@ -1,5 +1,5 @@
 /**
- * Messages under fire: a thousand of them to ten sessions, while session processes and dispatchers are killed.
+ * A thousand messages are sent to ten sessions, while session processes and dispatchers are killed.
  */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,7 +15,7 @@ const HOST_KILLS = 20;
 const library = join(import.meta.dirname, "..", "..", "dist", "dispatch", "index.js");
 
 describe("a thousand messages to ten sessions, with kills", () => {
-  it("intake-1 each enters the context exactly once, and in the order of its sender", {
+  it("intake-1 each message enters the context exactly once and in its sender's order", {
     timeout: 300_000,
   }, async () => {
     using home = new HostHome();
@@ -77,7 +77,7 @@ async function allEntered(dispatcher: Dispatcher, ids: readonly string[]): Promi
   return entered;
 }
 
-/** One sender's part, by dispatchers that are killed now and then; the next one goes on where it was. */
+/** Sends one sender's part through dispatchers that are killed now and then and replaced by the next one. */
 async function sendAll(home: HostHome, sender: string, ids: readonly string[], kills: Kills) {
   const last = MESSAGES / SENDERS;
   for (let next = 1; next <= last; ) {
@@ -93,14 +93,14 @@ async function sendAll(home: HostHome, sender: string, ids: readonly string[], k
     const mark = `sent ${Math.min(stopAt, last)}`;
     await child.line((line) => line === mark);
     if (stopAt < last) {
-      // In the middle of the next one.
+      // In the middle of the next message.
       await sleep(Math.random() * 5);
       child.kill("SIGKILL");
       kills.dispatchers += 1;
     }
     await child.ended();
     next = Number(child.lines.at(-1)?.split(" ")[1]) + 1;
-    // However fast they are: the kills come in between, not after.
+    // However fast the senders are, the kills happen between their messages and not after them.
     await until(() => kills.hosts >= (HOST_KILLS * (next - 1)) / last);
   }
 }

@@ -68,7 +68,7 @@ async function killAgainAndAgain(
 }
 
 describe("SIGKILL", () => {
-  it(`journal-1 journal-4 journal-5 ${KILLS} kills: no acknowledged record is lost, no seq is doubled, the session always opens`, {
+  it(`journal-1 journal-4 journal-5 ${KILLS} kills lose no acknowledged record and double no seq, and the session always opens`, {
     timeout: 1_800_000,
   }, async () => {
     using home = new TestHome();

@@ -14,7 +14,7 @@ const AT_ONCE = 2;
 /** A task that was killed so often is let through, so that the next one begins. */
 const KILLS_EACH = 4;
 
-it(`stages-1 verify-2 ${KILLS} kills: the same tree, the same verdict, one commit`, {
+it(`stages-1 verify-2 after ${KILLS} kills each finished task has the same tree and verdict, and one commit`, {
   timeout: 60 * 60_000,
 }, async () => {
   using home = new CheckedHome(["{ name: test, run: 'sleep 0.1; test -e runs' }"], { a: "1\n" });
@@ -34,7 +34,7 @@ it(`stages-1 verify-2 ${KILLS} kills: the same tree, the same verdict, one commi
     for (let killed = 0; ; ) {
       await using child = new TestChild("run-stages.ts", [home.dir, id]);
       const isLetThrough = killed >= KILLS_EACH || kills >= KILLS;
-      // Once it has loaded itself: before that there is nothing to be cut off.
+      // Not before it has loaded: until then there is nothing to cut off.
       const dies = isLetThrough ? undefined : sleep(250 + random(1200)).then(() => child.kill("SIGKILL"));
       await child.ended();
       const isDone = child.lines.includes("ended");
@@ -59,7 +59,7 @@ it(`stages-1 verify-2 ${KILLS} kills: the same tree, the same verdict, one commi
     while (kills < KILLS) await oneTask();
   };
   await Promise.all(Array.from({ length: AT_ONCE }, lane));
-  // At least one of them came to its checks.
+  // At least one task came to its checks, and all that did had the same tree.
   expect(trees.size).toBe(1);
   expect(fingerprint(home.main)).toBe(before);
   await hf.gc();

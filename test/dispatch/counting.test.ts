@@ -17,7 +17,7 @@ describe("the quota of a session", () => {
     expect(limits).toEqual(["processes"]);
   });
 
-  it("counts files without a name, and what threads start, against the quota", async () => {
+  it("counts deleted files that are still open", async () => {
     using home = new HostHome();
     commitFiles(home.main, { "holdfast.yaml": "quota: { disk_mb: 64 }\n" }, "a quota");
     const dispatcher = await home.dispatcher();

@@ -1,6 +1,6 @@
 /**
- * decision-1 to decision-3: what a person decides is on record once, through the session's process or without one; and
- * a grant that is not the operator's has no effect, wherever it lies.
+ * decision-1 to decision-3: what a person decides is recorded once, by the session process or without one. A
+ * grant that the operator did not sign has no effect, wherever it is.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ async function recordsOf(dispatcher: Dispatcher, id: string) {
 const typesIn = async (dispatcher: Dispatcher, id: string, ...types: string[]) =>
   (await recordsOf(dispatcher, id)).map(({ type }) => type).filter((type) => types.includes(type));
 
-/** As the operator would, for the request as it is on record. */
+/** A grant as the operator would sign it, for the recorded request. */
 async function grantFor(
   home: Home,
   dispatcher: Dispatcher,
@@ -56,7 +56,7 @@ const grantEnvelope = (grant: Json, id = "ask_1"): Envelope => ({
   grant,
 });
 
-/** A session whose process runs, with a request that waits. */
+/** A session whose process runs, with an approval that waits. */
 async function runningAsking(home: HostHome): Promise<{ dispatcher: Dispatcher; asked: Asked }> {
   const asked = await askingAtRest(home);
   const dispatcher = await home.dispatcher();
@@ -69,7 +69,7 @@ async function runningAsking(home: HostHome): Promise<{ dispatcher: Dispatcher; 
 }
 
 describe("a decision", () => {
-  it("decision-2 of a session that runs is written down by its process, once; its gate has the say about a message", async () => {
+  it("decision-2 about a running session is recorded once, by its process, even if the grant comes twice", async () => {
     using home = new HostHome();
     const { dispatcher, asked } = await runningAsking(home);
     const { id, approval, fingerprint } = asked;
@@ -79,7 +79,7 @@ describe("a decision", () => {
     const DECIDED = ["approval_granted", "message_received", "message_set_aside"];
     expect(await typesIn(dispatcher, id, ...DECIDED)).toEqual(["approval_granted"]);
     expect((await dispatcher.show(id)).pending).toEqual({});
-    // The same again, as after a kill before its file was moved away.
+    // The same grant again, as after a kill before its file was moved away.
     const grant = (await recordsOf(dispatcher, id)).find(({ type }) => type === "approval_granted")?.data[
       "grant"
     ];
@@ -94,7 +94,7 @@ describe("a decision", () => {
     expect(await typesIn(dispatcher, id, ...DECIDED)).toEqual(["approval_granted"]);
   });
 
-  it("decision-2 two people at once: one decides, and the other is told", async () => {
+  it("decision-2 is recorded only once when one person approves and another one denies at the same time", async () => {
     using home = new HostHome();
     const { dispatcher, asked } = await runningAsking(home);
     const { id, approval, fingerprint } = asked;
@@ -108,7 +108,7 @@ describe("a decision", () => {
     await until(() => home.hostPid(id) === undefined);
   });
 
-  it("decision-3 a kill right behind the record leaves the message with it", async () => {
+  it("decision-3 is recorded together with its message to the agent, so a kill right after it loses neither", async () => {
     using home = new HostHome();
     const asked = await parkedAsking(home);
     const inside = await opened(home);
@@ -130,7 +130,7 @@ describe("a decision", () => {
     ]);
   });
 
-  it("decision-1 what an agent writes as a grant has no effect: in the inbox it is set aside, with the reason on record", async () => {
+  it("decision-1 has no effect if its grant is forged or altered: it is set aside, and the reason is recorded", async () => {
     using home = new HostHome();
     const { dispatcher, asked } = await runningAsking(home);
     const { id, approval, action } = asked;
@@ -164,7 +164,7 @@ describe("a decision", () => {
     ];
     for (const [at, grant] of others.entries())
       await put(home, id, grantEnvelope({ ...grant }, `ask_altered${at}`));
-    // A grant in the outbox, in HOME, in the capsule and in TMPDIR: nothing reads it there as one.
+    // Nothing reads a grant in the outbox, in HOME or in TMPDIR.
     for (const dir of [
       join(outboxDir(home.sessionDir(id)), "new"),
       home.sessionDir(id, "home"),
@@ -189,7 +189,7 @@ describe("a decision", () => {
     expect((await dispatcher.show(id)).pending).toHaveProperty(approval);
   });
 
-  it("decision-1 a grant of a fork's parent, or of another home, does not hold", async () => {
+  it("decision-1 is refused if its grant was made for a fork's parent or in another home", async () => {
     using home = new HostHome();
     using other = new HostHome();
     const asked = await parkedAsking(home);
@@ -208,7 +208,7 @@ describe("a decision", () => {
     });
   });
 
-  it("decision-1 one that came late, or before the clock was set back, does not hold", async () => {
+  it("decision-1 is refused if its grant has expired, or if the clock was set back to before it", async () => {
     using home = new HostHome();
     const asked = await parkedAsking(home);
     const inside = await opened(home);
@@ -218,14 +218,14 @@ describe("a decision", () => {
       const io = { ...inside.io, clock };
       const late = { ...inside, io };
       const run = decideIn(home, asked.id, { ...grant }, late);
-      // Set back, time is that of the last record, which is before the grant.
+      // When the clock is set back, the time of the last record is used, which is before the grant.
       await expect(run).rejects.toMatchObject({ code: "grant_invalid" });
     }
     expect(readOperatorPublicKey(home.dir).asymmetricKeyType).toBe("ed25519");
     expect(spend(home.dir, asked.approval, {})).toBe(true);
   });
 
-  it("a request of a task that is over no longer waits", async () => {
+  it("is no longer waited for once its task is over", async () => {
     using home = new HostHome();
     const { id, approval, fingerprint } = await parkedAsking(home);
     expect(await home.cli("cancel", id, "task_1")).toMatchObject({ status: 0 });

@@ -1,5 +1,6 @@
 /**
- * Values that a task is given by name: it has them, and no file keeps them when it is over, however it ends.
+ * Values that a task is given by name: the task has them, and no file keeps them once it is over, however it
+ * ends.
  */
 import { readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -34,7 +35,7 @@ const started = (dispatcher: Dispatcher, id: string, times = 1) =>
     async () => (await typesOf(dispatcher, id)).filter((type) => type === "process_started").length >= times,
   );
 
-/** A session whose task waits for its end. */
+/** A session whose task runs until it is ended. */
 async function waiting(
   home: HostHome,
   dispatcher: Dispatcher,
@@ -47,15 +48,15 @@ async function waiting(
   return { id, request };
 }
 
-/** It is at its end when it is started for the second time. */
+/** Ends by itself when it is started for the second time. */
 const AGAIN = 'if [ -e b.txt ]; then echo "$FIRST"; exit 0; fi; echo x > b.txt; echo "$FIRST"; exec sleep 60';
 
-describe("values of an environment", () => {
-  it("value-1 value-2 are the command's, and in no file, record or commit, but for their own file while it runs", async () => {
+describe("the values of a task's environment", () => {
+  it("value-1 value-2 reach the command, and are in no file, record or commit but their own file while it runs", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const [first, second] = [newValue(), `${newValue()} "quoted" \\ é`];
-    // The title has a value that is cut off, too.
+    // The title also has a value that is cut off.
     const command = `echo "$FIRST"; echo ": ${first}" >&2; printf '\\377%s\\376' "$SECOND"; sleep 0.5; [ "$SECOND" = '${second}' ] && echo x > b.txt`;
     const title = `about ${first} and ${second.slice(0, 12)}`;
     const { id, request } = await dispatcher.begin({ repo: home.main, title }, script(command), {
@@ -84,7 +85,7 @@ describe("values of an environment", () => {
     expect(subject).toBe("about [redacted:env:FIRST] and");
   });
 
-  it("are no argument of any process, and in no log", async () => {
+  it("are in the arguments of no process, and in no log", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const first = newValue();
@@ -97,7 +98,7 @@ describe("values of an environment", () => {
     expect(filesWith(home.dir, first)).toEqual([]);
   });
 
-  it("value-2 are there after a kill for the task that goes on, and for the owner that keeps its output", async () => {
+  it("value-2 survive a kill for the task that goes on, and are still removed from its output", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const first = newValue();
@@ -120,11 +121,11 @@ describe("values of an environment", () => {
     expect(filesWith(home.dir, first)).toEqual([]);
   });
 
-  it("go with a task that is paused and goes on, and with its command as it was asked for", async () => {
+  it("are kept while their task is paused, together with its unredacted command, and removed at its end", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const first = newValue();
-    // Its record has not the whole command: only its envelope has.
+    // The record does not have the whole command; only the envelope does.
     const again = `X_TOKEN=abcdefghijk true; ${AGAIN}`;
     const { id } = await dispatcher.begin({ repo: home.main }, script(again, { restart: true }), {
       env: { FIRST: first },
@@ -139,7 +140,7 @@ describe("values of an environment", () => {
     expect(filesWith(home.dir, "abcdefghijk")).toEqual([]);
   });
 
-  it("go with a task that is refused, taken back, or whose session is closed; one that lost them is refused", async () => {
+  it("are removed when their task is refused or cancelled, or its session closed; a task without them is refused", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const value = newValue();
@@ -168,7 +169,7 @@ describe("values of an environment", () => {
     await home.quiet();
   });
 
-  it("value-2 are in no list of what waits, and go with a task that is taken back where no process runs", async () => {
+  it("value-2 are not shown in the queue, and are removed when their task is cancelled while no process runs", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const value = newValue();
@@ -176,7 +177,7 @@ describe("values of an environment", () => {
     const { id } = await waiting(home, dispatcher, {});
     const { request } = await dispatcher.submit(id, script("true"), { env });
     await dispatcher.pause(id);
-    // As a caller leaves it that is killed right after it asked for the task.
+    // What a caller leaves behind that is killed right after it submitted the task.
     const spec = script(`echo ${value}`, { env: ["FIRST"] });
     const envelope = {
       id: "task_lying",
@@ -196,7 +197,7 @@ describe("values of an environment", () => {
     expect(filesWith(home.dir, value)).toEqual([]);
   });
 
-  it("go when the set-up fails, and when gc finds what a kill left of them", async () => {
+  it("are removed when the set-up fails, and by gc when a kill left them behind", async () => {
     using home = new HostHome({ "holdfast.yaml": "capsule:\n  setup: exit 1\n" });
     const dispatcher = await home.dispatcher();
     const first = newValue();
@@ -216,7 +217,7 @@ describe("values of an environment", () => {
     expect(filesWith(home.dir, first)).toEqual([]);
   });
 
-  it("value-2 are in no message, from any sender", async () => {
+  it("value-2 are removed from every message, from any sender", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const first = newValue();
@@ -246,7 +247,7 @@ describe("values of an environment", () => {
     expect(sent?.data).toMatchObject({ to: resting.id, text: "take [redacted:env:FIRST]" });
   });
 
-  it("value-1 that are words of ours, a commit or text of the base leave records, and what is text of the base, as they are", async () => {
+  it("value-1 do not damage records if they equal one of Holdfast's words, a commit or text of the base", async () => {
     using home = new HostHome({ "a.txt": "in production mode\n" });
     const dispatcher = await home.dispatcher();
     const env = {
@@ -269,7 +270,7 @@ describe("values of an environment", () => {
     expect(state.oddities).toBe(0);
   });
 
-  it("that can be none are refused before anything is made, and no message has them", async () => {
+  it("are refused before a session is opened if they are not allowed, and no error shows them", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const begin = (env: Record<string, string>, more: ScriptOptions = {}) =>

@@ -1,5 +1,5 @@
 /**
- * One session that takes all it can get beside one that works.
+ * A session that takes all it can get, beside one that works.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
@@ -10,8 +10,8 @@ import { commitFiles, gitIn } from "../support/repo.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 
-describe("a session that floods", () => {
-  it("its disk: it is stopped at its quota and paused, its work is kept, and the other goes on", async () => {
+describe("sessions on one machine", () => {
+  it("one that floods its disk is stopped at its quota and keeps its work, and the other goes on", async () => {
     using home = new HostHome();
     commitFiles(home.main, { "holdfast.yaml": "quota: { disk_mb: 64 }\n" }, "a quota");
     const dispatcher = await home.dispatcher();
@@ -34,7 +34,7 @@ describe("a session that floods", () => {
     expect(home.strays()).toEqual([]);
   });
 
-  it("its processes: too many end the turn", async () => {
+  it("one that starts too many processes has its turn ended", async () => {
     using home = new HostHome();
     commitFiles(home.main, { "holdfast.yaml": "quota: { processes: 40 }\n" }, "a quota");
     const dispatcher = await home.dispatcher();
@@ -50,7 +50,7 @@ describe("a session that floods", () => {
     );
   });
 
-  it("its output, its outbox and its journal: what is too much is refused, and the other is not held up", async () => {
+  it("one that floods its output and its outbox neither holds up the other nor overfills its inbox", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const worker = await dispatcher.begin({ repo: home.main }, script("sleep 5; echo fine > result"));
@@ -59,7 +59,7 @@ describe("a session that floods", () => {
       script(`yes 'so much to say' & exec node flood-outbox.mjs ${worker.id}`),
     );
     await reaches(dispatcher, flooder.id, "running");
-    // While it goes on, the other is spoken to and answers.
+    // Meanwhile the other one still takes in a message.
     await sleep(2000);
     await dispatcher.send(worker.id, "are you there?");
     await until(
@@ -75,7 +75,7 @@ describe("a session that floods", () => {
     await home.quiet();
   });
 
-  it("more than fits waits in the line, says why, and begins when there is room", async () => {
+  it("one beyond the limit waits in the line, shows why, and begins when there is room", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const first = await dispatcher.begin(

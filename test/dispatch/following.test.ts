@@ -1,12 +1,12 @@
 /**
- * What one who looks on is told, and in which order.
+ * What the follower of a session is told, and in which order.
  */
 import { describe, expect, it } from "vitest";
 import { Spool } from "../../src/host/spool.ts";
 import { HostHome } from "../support/hosts.ts";
 
-describe("looking on", () => {
-  it("tells that a task began before what its command writes, and what it wrote before its end", async () => {
+describe("following a session", () => {
+  it("shows that a task began before the output of its command, and all of the output before its end", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const hf = await home.open();

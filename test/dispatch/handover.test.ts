@@ -1,6 +1,7 @@
 /**
- * Between a session process and those who need it: a ring is answered when the inbox was looked at, a starter hears
- * how far its process is, and a session that is being opened changes hands without polling.
+ * Between a session process and its callers: a ring is answered once the inbox was taken in, a caller that
+ * starts a process is told whether it began, and a session that is being opened is handed over without
+ * polling.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,13 +21,13 @@ const isGone = (pid: number) => until(() => !isAlive({ pid, startTicks: null }))
 
 const ticksOf = (pid: number) => readFileSync(`/proc/${pid}/stat`, "utf8").split(" ").slice(13, 15).join();
 
-/** It has got as far as it can. */
+/** Waits until the process uses no more processor time: it has got as far as it can. */
 async function whenIdle(pid: number): Promise<void> {
   for (let before = ""; before !== ticksOf(pid); await sleep(200)) before = ticksOf(pid);
 }
 
 describe("a ring", () => {
-  it("is answered when what lay in the inbox was taken in, for each of many at once", async () => {
+  it("is answered only after its message was taken in, even if many ring at once", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
@@ -63,13 +64,13 @@ describe("a process that is started before its session is opened", () => {
     return { home, submitted: await submitFirstTask(home, describeIt, "exec:sh") };
   };
 
-  it("waits for it, and is the one that has it", async () => {
+  it("waits until the session is opened, and then owns it", async () => {
     using test = new HostHome();
     let waiting = 0;
     const { home, submitted } = await opening(test, "sleep 60", async (home, id) => {
       waiting = pidOf(home, id);
       await whenIdle(waiting);
-      // Others who look after the line leave it to the one who opens the session.
+      // A dispatcher that looks after the line leaves the process to the one that opens the session.
       await (await test.dispatcher()).look();
       expect(pidOf(home, id)).toBe(waiting);
     });
@@ -77,7 +78,7 @@ describe("a process that is started before its session is opened", () => {
     expect(readProcessRecord(sessionDirOf(home, submitted.found.id))?.pid).toBe(waiting);
   });
 
-  it("is followed by another when it is killed meanwhile, and nothing is lost", async () => {
+  it("is replaced by another one if it is killed meanwhile, and the task still runs", async () => {
     using test = new HostHome();
     let first = 0;
     const { home, submitted } = await opening(test, "echo done > result", async (home, id) => {
@@ -92,7 +93,7 @@ describe("a process that is started before its session is opened", () => {
     });
   });
 
-  it("ends when the session is never opened, and when its starter is gone", async () => {
+  it("ends if the session is never opened, and if the process that started it is gone", async () => {
     using test = new HostHome();
     let waiting = 0;
     const failed = opening(test, "true", async (home, id) => {
@@ -112,8 +113,8 @@ describe("a process that is started before its session is opened", () => {
   });
 });
 
-describe("a process that can't begin", () => {
-  it("says why on its way out, and what it was to do is taken back", async () => {
+describe("a session process that can't begin", () => {
+  it("tells its caller why, and its task is taken back", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const session = await dispatcher.holdfast.openSession({ repo: home.main });
@@ -126,7 +127,7 @@ describe("a process that can't begin", () => {
     expect(await dispatcher.show(session.id)).toMatchObject({ inbox: 0, queue: 0 });
   });
 
-  it("because it is killed, however early or late: its task is taken in, or said to have failed and never run", async () => {
+  it("because it is killed at any moment: its task is either taken in, or reported as failed and never run", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     for (const delayMs of [50, 150, 250, 350]) {

@@ -1,5 +1,5 @@
 /**
- * A task whose session process ended, and a task that another session inherits.
+ * Tasks whose session process ended, and tasks that a fork has from its parent.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,7 +10,7 @@ import { isDone } from "../support/outcomes.ts";
 import { commitFiles } from "../support/repo.ts";
 
 describe("a task", () => {
-  it("whose process was killed before it began is shown as interrupted, and goes on with resume", async () => {
+  it("whose process was killed before it began is shown as interrupted, and begins after resume", async () => {
     using home = new HostHome();
     commitFiles(home.main, { "holdfast.yaml": "capsule: { setup: sleep 3 }\n" }, "a slow set-up");
     const dispatcher = await home.dispatcher();
@@ -22,7 +22,7 @@ describe("a task", () => {
     await shown(dispatcher, id, ({ task }) => isDone(task));
   });
 
-  it("that comes just when its process leaves is not lost", async () => {
+  it("that is submitted just when the session process ends is not lost", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, script("true"));
@@ -35,7 +35,7 @@ describe("a task", () => {
     await reaches(dispatcher, id, "paused");
   });
 
-  it("that crashed keeps what it had written, whoever comes next; and blocks nobody when its files are gone", async () => {
+  it("whose process was killed keeps its output on record, and blocks nothing after its teardown", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     for (const verb of ["pause", "close", "teardown"]) {
@@ -57,7 +57,7 @@ describe("a task", () => {
     }
   });
 
-  it("of a fork or an import is not started again there", async () => {
+  it("of a fork's parent is not started again in the fork", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, script("sleep 60", { restart: true }));

@@ -1,5 +1,5 @@
 /**
- * Fifty sessions at once: each plants markers in every place that it has, and none is found in another's.
+ * Fifty sessions at once: each puts markers in every place that it has, and no other session sees them.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ if (!hasSandbox) console.log("left out: fifty sessions side by side: bubblewrap 
 
 describe("fifty sessions at once", () => {
   it.skipIf(!hasSandbox)(
-    "no file, message, port, token, variable or log line of one is found in another",
+    "share no file, message, port, token, variable or log line",
     { timeout: 400_000 },
     async () => {
       using home = new HostHome();
@@ -26,8 +26,8 @@ describe("fifty sessions at once", () => {
       const begun = await Promise.all(
         Array.from({ length: SESSIONS }, async (_, index) => {
           const mine = marker(index);
-          // Into its files, its HOME, its TMPDIR, a shared name in /tmp, its environment and its output; it listens
-          // on its port; then it writes down everything that it can see of all that.
+          // The marker goes into its files, its HOME, its TMPDIR, a shared name in /tmp, its environment and
+          // its output. Then it writes down everything that it can see of all that, and its port.
           const text = `
             export MINE=${mine}; echo ${mine} | tee file.txt $HOME/h $TMPDIR/t /tmp/shared; echo ${mine} >&2
             sleep 4
@@ -58,7 +58,7 @@ describe("fifty sessions at once", () => {
         expect(show("file.txt").trim()).toBe(marker(index));
         const seen = show("seen.txt");
         expect(new Set(seen.match(anyMarker)), `what ${index} saw`).toEqual(new Set([marker(index)]));
-        // Its own token only, as far as it is a secret that a snapshot may hold.
+        // It may have its own token, but no other one.
         for (const [other, token] of tokens.entries()) if (other !== index) expect(seen).not.toContain(token);
         expect(seen).not.toMatch(new RegExp(`sess_(?!${id.slice(5)})[0-9a-z]{26}`));
         ports.add(show("port.txt").trim());
@@ -76,7 +76,7 @@ describe("fifty sessions at once", () => {
 });
 
 function markersBelow(dir: string): Set<string> {
-  // An overlay's own work directory is closed to everybody but root: that is all that may be left out.
+  // Only root can read an overlay's work directory. Nothing else may be left out.
   const { stdout, stderr } = spawnSync("grep", ["-rhaoE", anyMarker.source, dir], {
     encoding: "utf8",
     maxBuffer: 64e6,

@@ -1,5 +1,5 @@
 /**
- * Secrets in messages: what lies in an inbox or an outbox has none, however long it lies there.
+ * Secrets in messages: the files of an inbox or an outbox have none, however long they stay there.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,10 +11,10 @@ import { agent, type Dispatcher, HostHome, typesOf, until } from "../support/hos
 import { installedPatterns, secretOf } from "../support/secrets.ts";
 
 const WORD = "marmalade";
-/** Longer without its secrets than a message may be, and not with them. */
+/** Longer than a message may be once its secrets are redacted, but not before. */
 const GROWING = "mysql://u:abcd@h\n".repeat(15_000);
 
-/** One of each of two rules, never seen before. */
+/** A new secret for each of two rules. */
 async function someSecrets(): Promise<[string, string]> {
   const patterns = await installedPatterns();
   const draw = (rule: string) => fc.sample(secretOf(patterns.get(rule)?.[0] as RegExp), 1)[0] as string;
@@ -22,8 +22,8 @@ async function someSecrets(): Promise<[string, string]> {
 }
 
 /**
- * Every file below a directory that has this in its bytes. What goes away while we look is not there. Locks are left
- * out: to read one that this process holds would let it go.
+ * Every file below a directory that contains the text. A file that vanishes meanwhile does not count. Locks
+ * are left out: to read one that this process holds would release it.
  */
 function filesWith(dir: string, text: string): string[] {
   const entries = whileThere(() => readdirSync(dir, { withFileTypes: true })) ?? [];
@@ -44,7 +44,7 @@ function whileThere<T>(look: () => T): T | undefined {
   }
 }
 
-/** A session whose agent waits for messages, and how it sends one. */
+/** A session whose agent waits for messages, and a function that sends one from it. */
 async function startSender(home: HostHome, dispatcher: Dispatcher) {
   const { id } = await dispatcher.begin({ repo: home.main }, agent("message-loop.mjs"));
   await until(async () => (await typesOf(dispatcher, id)).includes("process_started"));
@@ -62,7 +62,7 @@ const boxed = (home: HostHome, box: string) =>
   filesWith(home.dir, WORD).filter((path) => path.includes(`/${box}/new/`));
 
 describe("a message with a secret", () => {
-  it("message-2 lies without it in the inbox of a session at rest, from any sender; sent again, it is there once", async () => {
+  it("message-2 is stored without it in the inbox of a session at rest, and only once if it is sent twice", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const session = await dispatcher.holdfast.openSession({ repo: home.main });
@@ -79,14 +79,14 @@ describe("a message with a secret", () => {
     expect(byHand.status).toBe(0);
     const again = await dispatcher.send(session.id, `${WORD} ${first}`, { id: "msg_once" });
     expect(again).toMatchObject({ message: "msg_once", isNew: false });
-    // It is looked for where it would be.
+    // The control: the messages are where the secrets would be.
     expect(boxed(home, "inbox")).toHaveLength(2);
     for (const path of boxed(home, "inbox"))
       expect(readFileSync(path, "utf8")).toMatch(/\[redacted:github\] and .*\[redacted:gitlab\]/);
     for (const secret of [first, second]) expect(filesWith(home.dir, secret)).toEqual([]);
   });
 
-  it("message-2 lies without it in the outbox of the session that sends it, and in the other one's inbox", async () => {
+  it("message-2 is stored without it in the sender's outbox and in the receiver's inbox", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const resting = await dispatcher.holdfast.openSession({ repo: home.main });
@@ -109,7 +109,7 @@ describe("a message with a secret", () => {
     await home.quiet();
   });
 
-  it("message-2 that is too long without it is refused where it is sent, and nothing of it is written", async () => {
+  it("message-2 is refused, and nothing of it is written, if it is too long once the secret is redacted", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const resting = await dispatcher.holdfast.openSession({ repo: home.main });

@@ -1,5 +1,6 @@
 /**
- * Messages between sessions: how many processes carry them, and one that grows when secrets are removed from it.
+ * Messages between sessions: how many processes carry them, and a message that grows when its secrets are
+ * redacted.
  */
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -8,14 +9,14 @@ import { agent, HostHome, reaches, script, typesOf, until } from "../support/hos
 import { gitIn } from "../support/repo.ts";
 
 describe("messages from one session to another", () => {
-  it("are carried by one at a time, and one that waits for its turn: more go away at once", async () => {
+  it("are carried by one process at a time; one more waits for its turn, and others return at once", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, agent("message-loop.mjs"));
     const other = await dispatcher.begin({ repo: home.main }, agent("message-loop.mjs"));
     const carrying = await until(() => tryFileLock(join(home.dir, "post.lock")));
     await dispatcher.send(id, `reply:${other.id}:meanwhile`);
-    // What the session process calls for waits; the next owner has nothing to wait for.
+    // By then the session process waits for its turn to carry messages.
     await until(() => {
       const isWaited = tryFileLock(join(home.dir, "post-next.lock"));
       isWaited?.drop();
@@ -34,11 +35,11 @@ describe("messages from one session to another", () => {
 });
 
 describe("a message", () => {
-  it("outgoing-1 that is longer without its secrets than one may be keeps its session from nothing", async () => {
+  it("outgoing-1 that is too long once its secrets are redacted is set aside, and its session goes on", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const session = await dispatcher.holdfast.openSession({ repo: home.main });
-    // As a session process leaves it that was killed before it put the message into the outbox.
+    // As after a kill of the session process before it put the message into the outbox.
     const text = "mysql://u:abcd@h\n".repeat(15_000);
     await session.append("message_sent", { message: "msg_long", to: session.id, text });
     await session.release();
@@ -47,7 +48,7 @@ describe("a message", () => {
     expect(gitIn(home.main, "show", `${home.branchOf(session.id)}:fine`)).toBe("fine");
     const types = await typesOf(dispatcher, session.id);
     expect(types.filter((type) => type === "message_set_aside")).toHaveLength(1);
-    // Once is enough.
+    // It is set aside only once.
     await dispatcher.submit(session.id, script("true"));
     await reaches(dispatcher, session.id, "paused");
     expect(

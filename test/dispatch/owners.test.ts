@@ -1,5 +1,5 @@
 /**
- * A session has one owner, whatever is stopped, whatever clocks say and whatever a dead process has left.
+ * A session has one owner, even if processes are stopped, clocks jump, or a dead process left files behind.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,11 +15,11 @@ async function begin(home: HostHome, dispatcher: Dispatcher, text: string, own =
   return begun.id;
 }
 
-/** A minute where there is time. */
+/** A minute in long runs. */
 const STOP_MS = process.env["HOLDFAST_LONG"] ? 60_000 : 500;
 
-describe("owners", () => {
-  it("one that is stopped for a while keeps its session; no other process gets in, and it goes on afterwards", {
+describe("the owner of a session", () => {
+  it("keeps its session while it is stopped, shuts out every other process, and goes on afterwards", {
     timeout: STOP_MS + 60_000,
   }, async () => {
     using home = new HostHome();
@@ -32,7 +32,7 @@ describe("owners", () => {
       await sleep(STOP_MS);
       expect(await statusOf(dispatcher, id)).toBe("running");
       await expect(dispatcher.holdfast.resumeSession(id)).rejects.toMatchObject({ code: "session_owned" });
-      // A task for it waits in its inbox; no second process is started for that.
+      // A task waits in its inbox; no second process is started for it.
       const submitting = dispatcher.submit(id, script("true"));
       await sleep(500);
       expect(home.processes()).toEqual([pid]);
@@ -46,7 +46,7 @@ describe("owners", () => {
     expect((await dispatcher.holdfast.auditSession(id)).findings).toEqual([]);
   });
 
-  it("one that takes long to end uses up none of the patience for an owner who comes between", async () => {
+  it("can take long to end, which does not shorten the wait for another owner that comes in between", async () => {
     using home = new HostHome();
     let aheadMs = 0;
     const clock = { nowMs: () => Date.now(), monotonicMs: () => performance.now() + aheadMs };
@@ -59,7 +59,7 @@ describe("owners", () => {
       aheadMs = 30_000;
       kill(pid, "SIGCONT");
     };
-    // A dispatcher owns the session for a moment, just when its process has ended.
+    // As if a dispatcher owned the session for a moment, just when its process has ended.
     const owned = [await dispatcher.holdfast.resumeSession(id).catch((error: unknown) => error)];
     const work = async () => {
       const error = owned.pop();
@@ -69,7 +69,7 @@ describe("owners", () => {
     expect(await dispatcher.withoutProcess(id, { onWait }, work)).toBe("done");
   });
 
-  it("clocks that jump, an hour ahead, a year back, give no session a second owner and put nothing out of order", async () => {
+  it("stays the only one when clocks jump, and messages and tasks stay in order", async () => {
     using home = new HostHome();
     let aheadMs = 0;
     const clock = { nowMs: () => Date.now() + aheadMs, monotonicMs: () => performance.now() };
@@ -93,21 +93,21 @@ describe("owners", () => {
     expect(received).toEqual(texts);
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:order`).trim()).toBe("1\n2\n3\n4\n5");
     expect((await dispatcher.holdfast.auditSession(id)).findings).toEqual([]);
-    // One whose last owner lived in the future is resumed in the present.
+    // A session whose last owner had a clock that was ahead can be resumed.
     aheadMs = 0;
     await dispatcher.submit(id, script("echo after > after"));
     await reaches(dispatcher, id, "paused");
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:after`).trim()).toBe("after");
   });
 
-  it("what a dead process left, lock file, names and sockets, keeps no process out; a reused pid is not its owner", async () => {
+  it("can be replaced after it was killed, even if its files are still there and its pid was reused", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const id = await begin(home, dispatcher, "sleep 60");
     await reaches(dispatcher, id, "running");
     kill(home.hostPid(id) ?? 0, "SIGKILL");
     await reaches(dispatcher, id, "interrupted");
-    // As if the pid were ours by now.
+    // As if the pid had been reused, by this process.
     for (const name of ["owner.json", "host.json"]) {
       const record = JSON.parse(readFileSync(home.sessionDir(id, name), "utf8"));
       writeFileSync(home.sessionDir(id, name), JSON.stringify({ ...record, pid: process.pid }));

@@ -7,7 +7,7 @@ import { gitIn } from "../support/repo.ts";
 if (!hasSandbox) console.log("left out: what the sandbox hides: bubblewrap is not installed");
 
 describe.skipIf(!hasSandbox)("in the sandbox", () => {
-  it("no service of the machine, and no socket of another session, can be reached", async () => {
+  it("a task finds no socket of the machine or of another session, only its own door", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const other = await dispatcher.begin({ repo: home.main }, script("sleep 60", { input: "terminal" }));

@@ -1,5 +1,6 @@
 /**
- * A command with a secret in it: its record is without the secret, so it runs from what was asked for, or not at all.
+ * A command with a secret in it: its record does not have the secret, so the command runs from its envelope
+ * or not at all.
  */
 import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,11 +8,11 @@ import { describe, expect, it } from "vitest";
 import { HostHome, script, typesOf, until } from "../support/hosts.ts";
 
 const TOKEN = `ghp_${"a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"}`;
-/** So many take a process so long to clear away that it takes the task in meanwhile. */
+/** So many that the session process takes the task in while it still removes them. */
 const OLD_FILES = 600;
 
 describe("a command with a secret in it", () => {
-  it("redaction-1 runs as it was asked for, also where the process that takes it in still clears old files away", async () => {
+  it("redaction-1 is not refused while the process that takes it in still removes old files", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, script("true"));

@@ -1,5 +1,5 @@
 /**
- * Session processes and the dispatcher, as they are built: started, spoken to, killed.
+ * Real session processes and the dispatcher: started, given tasks and messages, and killed.
  */
 import { once } from "node:events";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -20,7 +20,7 @@ async function begin(home: HostHome, dispatcher: Dispatcher, text: string, own =
   return begun.id;
 }
 
-/** As a caller leaves it that is killed before it could start a process for it. */
+/** What a caller leaves behind that is killed before it could start a session process. */
 async function putForgotten(home: HostHome, id: string): Promise<void> {
   const request = `task_forgotten_${id.slice(-8)}`;
   const envelope = {
@@ -34,7 +34,7 @@ async function putForgotten(home: HostHome, id: string): Promise<void> {
   await new Maildir(realDisk, home.sessionDir(id, "inbox")).put(request, encodeEnvelope(envelope));
 }
 
-/** What lies in its log/ of what commands wrote. */
+/** The output of commands that is still in log/. */
 const spooled = (home: HostHome, id: string) =>
   readdirSync(home.sessionDir(id, "log"))
     .filter((name) => name.endsWith(".out"))
@@ -42,7 +42,7 @@ const spooled = (home: HostHome, id: string) =>
     .join("");
 
 describe("a session process", () => {
-  it("is detached, with an environment, a directory and a log of its own, and is gone when the work is done", async () => {
+  it("is detached, has its own environment, HOME, TMPDIR and log, and ends when the work is done", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     process.env["MARK_OF_THE_STARTER"] = "leaks";
@@ -50,7 +50,7 @@ describe("a session process", () => {
     delete process.env["MARK_OF_THE_STARTER"];
     const pid = await until(() => home.hostPid(id));
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-    // Process group and session: its own.
+    // It has a process group and a session of its own.
     expect([Number(stat[2]), Number(stat[3])]).toEqual([pid, pid]);
     const environ = readFileSync(`/proc/${pid}/environ`, "utf8");
     expect(environ).not.toContain("MARK_OF_THE_STARTER");
@@ -64,7 +64,7 @@ describe("a session process", () => {
     expect(home.strays()).toEqual([]);
   });
 
-  it("goes on when the command that started it is killed, together with its terminal", async () => {
+  it("goes on when the command that started it is killed and its terminal is closed", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const cli = home.spawnCli(
@@ -75,14 +75,14 @@ describe("a session process", () => {
       () => dispatcher.list(),
       (all) => all[0]?.status === "running",
     );
-    // The whole group, as when a terminal closes; and again, for certain.
+    // The whole process group, as when a terminal closes; SIGKILL, to be certain.
     process.kill(-(cli.pid ?? 0), "SIGHUP");
     process.kill(-(cli.pid ?? 0), "SIGKILL");
     await reaches(dispatcher, id, "paused");
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:result`)).toBe("survived");
   });
 
-  it("killed in the middle of a turn, it is resumed with nothing lost and nothing done twice", async () => {
+  it("can be resumed after a kill in the middle of a turn, with nothing lost and nothing done twice", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const before = fingerprint(home.main);
@@ -129,7 +129,7 @@ describe("a session process", () => {
     expect((await dispatcher.holdfast.auditSession(id)).findings).toEqual([]);
   });
 
-  it("a command that knows how to go on is started again in its files; a pause does the same", async () => {
+  it("starts a command with --restart again in the same files, after a kill and after a pause", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const loop = "echo run >> runs; [ $(wc -l < runs) -ge 3 ] && exit 0; sleep 60";
@@ -158,7 +158,7 @@ describe("a session process", () => {
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:runs`)).toBe("run\nrun\nrun");
   });
 
-  it("killed again and again, each turn has its own output on record, and none of it stays in log/", async () => {
+  it("records the output of each turn when it is killed again and again, and leaves none of it in log/", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const loop = 'n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n > n; echo "SAID-$n"; sleep 60';
@@ -181,7 +181,7 @@ describe("a session process", () => {
     expect(outputs).toEqual([["SAID-1"], ["SAID-2"], ["SAID-3"]]);
   });
 
-  it("takes its tasks one after the other, those with priority first; retry runs the last one again from its base", async () => {
+  it("runs its tasks in order, those with priority first; the last one can be run again from its base", async () => {
     using home = new HostHome({ "a.txt": "one\n" });
     const dispatcher = await home.dispatcher();
     const id = await begin(home, dispatcher, "sleep 1; echo first >> order");
@@ -202,7 +202,7 @@ describe("a session process", () => {
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:order`)).toBe("first\nurgent\nsecond");
   });
 
-  it("a task that can't be started is refused on record, and the next one begins", async () => {
+  it("records the refusal of a task that can't begin, and begins the next one", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     gitIn(home.main, "branch", "gone");
@@ -217,10 +217,10 @@ describe("a session process", () => {
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:fine`)).toBe("fine");
   });
 
-  it("with nothing left to do it pauses its session and ends; what comes then waits for the next, and costs no process", async () => {
+  it("pauses its session and ends when nothing is due; a message that comes later starts no process", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
-    // A caller that asks for a process that waits, as an earlier version did, gets none.
+    // An earlier version could ask for a process that waits when nothing is due. Now that has no effect.
     const id = await begin(home, dispatcher, "true", { idlePauseMs: 600_000 });
     await reaches(dispatcher, id, "paused");
     await home.quiet();
@@ -235,13 +235,13 @@ describe("a session process", () => {
     expect(home.strays()).toEqual([]);
   });
 
-  it("killed between the end of its task and its pause, it leaves a session at rest", async () => {
+  it("leaves a session at rest if it is killed between the end of its task and its pause", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const id = await begin(home, dispatcher, "true");
     await reaches(dispatcher, id, "paused");
     await home.quiet();
-    // As the kill would leave it: the last record is the end of the task.
+    // As the kill would leave it: the last record is an end, and not a pause.
     const session = await dispatcher.holdfast.resumeSession(id, { files: false });
     const turn = await session.beginTurn("as if it went on");
     await turn.end();
@@ -252,7 +252,7 @@ describe("a session process", () => {
     await reaches(dispatcher, id, "paused");
   });
 
-  it("serve finds a task that lies in the inbox of a session at rest, but not of one that a person has paused", async () => {
+  it("is started by serve for a task in the inbox of a session at rest, but not of one that a person has paused", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const [rests, paused] = [await begin(home, dispatcher, "true"), await begin(home, dispatcher, "true")];
@@ -273,7 +273,7 @@ describe("a session process", () => {
     }
   });
 
-  it("a message file that can't be read is set aside, with the reason, and does not affect others", async () => {
+  it("sets an unreadable message file aside, records that, and still takes in the others", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const id = await begin(home, dispatcher, "sleep 60");

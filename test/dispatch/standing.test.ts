@@ -1,5 +1,5 @@
 /**
- * How a session stands, in the words of `ls`: each of them from the facts that it is made of.
+ * The standing of a session, in the words of `ls`: each word, and the facts that it follows from.
  */
 import { describe, expect, it } from "vitest";
 import { type Stood, standOf } from "../../src/dispatch/standing.ts";
@@ -19,8 +19,8 @@ const rest: Stood = {
   waits: null,
 };
 
-describe("how a session stands", () => {
-  it("is said by what it did last, by what keeps it, or by what it waits for", () => {
+describe("the standing of a session", () => {
+  it("follows from its last task, from what stops it, or from what it waits for", () => {
     const cases: readonly [Partial<Stood>, string, string | null][] = [
       [{}, "done", null],
       [{ task: task("failed") }, "failed", null],

@@ -11,7 +11,7 @@ import { agent, HostHome, reaches, script, shown, until } from "../support/hosts
 import { isDone } from "../support/outcomes.ts";
 
 describe("a session process", () => {
-  it("that is starting is paused, too: what was said to be paused or closed does not run", async () => {
+  it("that is still starting obeys a pause and a close, and its task does not run", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     for (const move of ["pause", "close"] as const) {
@@ -28,7 +28,7 @@ describe("a session process", () => {
     expect(home.strays()).toEqual([]);
   });
 
-  it("ends although a window on its terminal does not look", async () => {
+  it("ends even if a window on its terminal reads nothing", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin(
@@ -42,7 +42,7 @@ describe("a session process", () => {
     window.destroy();
   });
 
-  it("whose budget is reached with a message half written still ends in order", async () => {
+  it("ends in order when its budget is reached while a message is half written to the command", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const session = await dispatcher.holdfast.openSession({ repo: home.main, budget: { turns: 1 } });
@@ -59,7 +59,7 @@ describe("a session process", () => {
     expect(home.strays()).toEqual([]);
   });
 
-  it("intake-3 whose inbox is flooded, by its own command too, is still paused, interrupted and given tasks", async () => {
+  it("intake-3 with a flooded inbox can still be interrupted and given tasks", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
@@ -74,12 +74,12 @@ describe("a session process", () => {
     await dispatcher.submit(id, script("echo through > through"));
     await dispatcher.interrupt(id);
     await shown(dispatcher, id, ({ task }) => task?.number === 2 && isDone(task));
-    // Those that there is no room for yet lie in the inbox, and are as unread as the others.
+    // Messages that there is no room for yet stay in the inbox, and count as unread, too.
     expect(await dispatcher.show(id)).toMatchObject({ unread: 1300, inbox: 300 });
     await reaches(dispatcher, id, "paused");
   });
 
-  it("does not keep the questions of a command that waits for no answer", async () => {
+  it("refuses requests of a command that sends many of them without waiting for the answers", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, agent("message-loop.mjs"));
@@ -100,7 +100,7 @@ describe("a session process", () => {
     const isRefused = () => socket.closed || socket.destroyed || answers.includes(" 429 ");
     await until(isRefused, Boolean, 10_000);
     socket.destroy();
-    // And it still answers others.
+    // It still answers others.
     await dispatcher.send(id, "stop");
     await reaches(dispatcher, id, "paused");
   });

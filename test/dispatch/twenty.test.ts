@@ -7,8 +7,8 @@ import { HostHome, until } from "../support/hosts.ts";
 import { isDone } from "../support/outcomes.ts";
 import { gitIn } from "../support/repo.ts";
 
-describe("twenty at once", () => {
-  it("holdfast run --detach in a shell loop in one repo just works", async () => {
+describe("twenty sessions in one repo at once", () => {
+  it("are all opened by holdfast run --detach, and each publishes its own work", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const runs = await Promise.all(

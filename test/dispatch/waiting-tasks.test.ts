@@ -1,5 +1,5 @@
 /**
- * A task that has not begun: what takes it back, what refuses it, and what its record may hold.
+ * Tasks that have not begun: what cancels them, what refuses them, and what their records may contain.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -13,7 +13,7 @@ const wall = hasSandbox ? [] : ["--no-sandbox"];
 const secret = () => ["ghp", "0123456789abcdefghijABCDEFGHIJ012345"].join("_");
 
 describe("a task", () => {
-  it("with a secret in its command runs as it was asked for; its record has no secret, and can't be run again", async () => {
+  it("with a secret in its command runs unchanged, is recorded without the secret, and can't be run again", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin(
@@ -23,7 +23,7 @@ describe("a task", () => {
     await reaches(dispatcher, id, "paused");
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:count`).trim()).toBe("40");
     await expect(dispatcher.lastTaskAgain(id)).rejects.toMatchObject({ code: "secret_not_kept" });
-    // Nor anywhere else of what is kept; also not of one that was taken back before it began.
+    // Files that were taken in from the inbox have no secret either, not even of a task that was cancelled.
     await dispatcher.submit(id, script("sleep 60"));
     await reaches(dispatcher, id, "running");
     const behind = await dispatcher.submit(id, script(`echo ${secret()}`));
@@ -39,7 +39,7 @@ describe("a task", () => {
       expect(readFileSync(home.sessionDir(id, "inbox/cur", name), "utf8")).toBe("");
   });
 
-  it("that lies in the inbox beside the word that takes it back does not begin", async () => {
+  it("does not begin if its cancellation lies in the inbox beside it", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, script("true"));
@@ -52,7 +52,7 @@ describe("a task", () => {
       "task_back",
       encodeEnvelope({ ...from, id: "task_back", kind: "task", spec, priority: 9 }),
     );
-    // A process takes in what is asked of it before everything else.
+    // A process takes in requests to itself before everything else.
     await inbox.put(
       "ask_back",
       encodeEnvelope({ ...from, id: "ask_back", kind: "cancel", request: "task_back" }),
@@ -64,7 +64,7 @@ describe("a task", () => {
     expect((await dispatcher.show(id)).inbox).toBe(0);
   });
 
-  it("that can't begin, for its base, is refused where it is asked for, and leaves nothing", async () => {
+  it("whose base does not exist is refused by run, and leaves no session behind", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const run = await home.cli("run", "--detach", "--repo", home.main, "--base", "no-such", "--", "true");
@@ -76,7 +76,7 @@ describe("a task", () => {
     await home.quiet();
   });
 
-  it("that waits in a session which is closed never begins, also when the session goes on later", async () => {
+  it("in the queue of a session that is closed never begins, even if the session goes on later", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
@@ -89,7 +89,7 @@ describe("a task", () => {
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:listing`)).not.toContain("ran");
   });
 
-  it("that is taken back never runs: in the line, with its process starting, behind another", async () => {
+  it("that is cancelled never runs, whether its session waits in the line or another task runs before it", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const other = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
@@ -108,7 +108,7 @@ describe("a task", () => {
     expect(await typesOf(dispatcher, other.id)).toContain("task_refused");
   });
 
-  it("in the inbox of a session that is resumed begins; in the line, a pause keeps it and everything with it", async () => {
+  it("stays in the inbox with its messages when its session in the line is paused, and begins after resume", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const other = await dispatcher.begin({ repo: home.main }, script("sleep 60"));

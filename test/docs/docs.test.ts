@@ -30,7 +30,7 @@ const pages = [
   ...readdirSync(join(root, "docs")).map((name) => `docs/${name}`),
 ];
 
-/** A shell in which `holdfast` is the built command; where there is no sandbox, `run` says so. */
+/** A shell in which `holdfast` is the built command; if there is no sandbox, `run` gets --no-sandbox. */
 function asUser(home: TestHome, cwd: string) {
   mkdirSync(home.join("bin"), { recursive: true });
   const wall = hasSandbox ? "" : 'if [ "$1" = run ]; then shift; set -- run --no-sandbox "$@"; fi\n';
@@ -56,7 +56,7 @@ describe("the docs", () => {
       expect(read("docs/errors.md")).toMatch(new RegExp(`^\\| ${status} \\|`, "m"));
   });
 
-  it("links lead somewhere, scripts exist, and nothing points outside the project", () => {
+  it("every link, npm script and verb that a page names exists", () => {
     const { scripts } = JSON.parse(read("package.json"));
     for (const page of pages) {
       for (const [, target = "", heading] of read(page).matchAll(/\]\((?!https:)([^)#]*)(?:#([^)]+))?\)/g)) {
@@ -74,7 +74,7 @@ describe("the docs", () => {
     }
   });
 
-  it("the README's picture is a chart of declared nodes, and every edge joins two of them", () => {
+  it("every edge of the README's chart joins two declared nodes", () => {
     const [, chart = ""] = /```mermaid\nflowchart LR\n([\s\S]+?)```/.exec(read("README.md")) ?? [];
     const lines = chart.split("\n").filter((line) => line.trim());
     const node = /^ *(\w+)(?:\["[^"[\]]+"\]|\[\("[^"[\]]+"\)\])$/;
@@ -91,7 +91,7 @@ describe("the docs", () => {
     );
   });
 
-  it("every folder of src that ARCHITECTURE.md names is there, and none is missing from it", () => {
+  it("ARCHITECTURE.md names every folder of src, and no other", () => {
     const named = [...read("ARCHITECTURE.md").matchAll(/^ {2}(\w+)\/ {2,}/gm)].map(([, name]) => name);
     const there = readdirSync(join(root, "src"), { withFileTypes: true }).filter((entry) =>
       entry.isDirectory(),
@@ -99,7 +99,7 @@ describe("the docs", () => {
     expect(named.sort()).toEqual(there.map(({ name }) => name).sort());
   });
 
-  it("the README's commands lead from words for an agent to a merged change", async () => {
+  it("the README's commands run an agent on a prompt and merge its change", async () => {
     const commands = blockOf("README.md", /holdfast agents[\s\S]+?/);
     expect(commands.match(/^holdfast [a-z]+/gm)).toHaveLength(5);
     const script = [{ say: "I write it.", call: { write: { path: "login.ts", content: "fixed\n" } } }];
@@ -113,7 +113,7 @@ describe("the docs", () => {
     expect(readFileSync(join(home.main, "login.ts"), "utf8")).toBe("fixed\n");
   });
 
-  it("the guide's record runs as it stands", async () => {
+  it("the commands of the guide's section on the record run as they stand", async () => {
     using home = new TestHome();
     const record = blockOf("docs/guide.md", /S=\$\(holdfast new[\s\S]+?/);
     expect(record.match(/holdfast [a-z]+/g)?.length).toBeGreaterThan(5);
@@ -121,7 +121,7 @@ describe("the docs", () => {
     expect(output).toContain("imported, paused");
   });
 
-  it("the guide's task runs as it stands", async () => {
+  it("the commands of the guide's section on a task run as they stand", async () => {
     using home = new TaskHome();
     const [first = "", rest = ""] = [...read("docs/guide.md").matchAll(/```sh\n(holdfast [\s\S]+?)```/g)].map(
       ([, block]) => block ?? "",
@@ -129,12 +129,12 @@ describe("the docs", () => {
     expect(rest.match(/^holdfast [a-z]+/gm)?.length).toBeGreaterThan(5);
     const run = asUser(home, home.main);
     await run(`(${first.trim()}) 2>&1`);
-    // In a script nobody is asked, so what is unpublished is said to go.
+    // There is no terminal, so a verb that would ask a person is refused instead.
     expect(await run(`(${rest}) 2>&1`)).toContain("restored the files");
     expect(readFileSync(join(home.main, "login.ts"), "utf8")).toBe("fixed\n");
   });
 
-  it("the guide's many at once run as they stand", async () => {
+  it("the commands of the guide's section on many at once run as they stand", async () => {
     using home = new HostHome();
     const block = blockOf("docs/guide.md", /S=\$\(holdfast run[\s\S]+?/);
     expect(block.match(/holdfast [a-z]+/g)?.length).toBeGreaterThan(5);
@@ -155,7 +155,7 @@ describe("the docs", () => {
     expect(rows.every(([, , , effect = ""]) => effect.trim() !== "")).toBe(true);
   });
 
-  it("openapi.json is what the routes say, and protocol.md lists each of them and no other", async () => {
+  it("openapi.json matches the routes, and protocol.md lists every route and no other", async () => {
     using home = new TempDir();
     const described = await describeApi({ home: home.path });
     // node scripts/openapi.ts writes it.
@@ -171,7 +171,7 @@ describe("the docs", () => {
     expect(named).toEqual(there);
   });
 
-  it("the programs of the README and of the guide run as they stand", () => {
+  it("the programs in the README and the guide run as they stand", () => {
     const programs = ["README.md", "docs/guide.md"].flatMap((page) =>
       [...read(page).matchAll(/```ts\n([\s\S]+?)```/g)].map(([, text = ""]) => text),
     );

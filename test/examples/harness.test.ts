@@ -1,5 +1,5 @@
 /**
- * The example of a harness of one's own: it survives SIGKILL in the middle of a command, and repeats nothing.
+ * The example harness: it survives SIGKILL in the middle of a command, and repeats nothing.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +16,7 @@ const root = join(import.meta.dirname, "..", "..");
 const TOOL = "run_command";
 
 describe.runIf(hasSandbox)("examples/harness.ts", () => {
-  it("continues after a kill in the middle of a command: same conversation, same files, nothing twice", async () => {
+  it("continues its conversation after SIGKILL in the middle of a command, and runs no command twice", async () => {
     using home = new TaskHome();
     const run = (command: string) => ({ call: { tool: { name: TOOL, args: { command } } } });
     await using model = await startScriptedModel({
@@ -38,7 +38,7 @@ describe.runIf(hasSandbox)("examples/harness.ts", () => {
         stdio: ["ignore", "pipe", "inherit"],
       });
     const first = start();
-    // The model hears of the first command's result, and gives the second, which is at work then.
+    // The second request has the first command's result. Its answer is the second command, which then runs.
     await until(async () => model.requests.length === 2);
     await until(async () => isAtWork(home));
     first.kill("SIGKILL");
@@ -60,7 +60,7 @@ describe.runIf(hasSandbox)("examples/harness.ts", () => {
   });
 });
 
-/** Whether the second command runs: by what it has written to the task's files. */
+/** Whether the second command runs, judged by what it has written to the task's files. */
 function isAtWork(home: TaskHome): boolean {
   const names = readdirSync(join(home.dir, "sessions"), { recursive: true, encoding: "utf8" });
   const logs = names.filter((name) => basename(name) === "log.txt");

@@ -19,8 +19,8 @@ async function begun(holdMs = 10_000) {
   return { home, tool, operator, call };
 }
 
-describe("an action that a person is asked about", () => {
-  it("gate-3 is done once, after exactly it was approved, and every step is on record", async () => {
+describe("an action that needs an approval", () => {
+  it("gate-3 runs once, after a person approved exactly this action, with a record of every step", async () => {
     const { home, tool, operator, call } = await begun();
     using _ = home;
     const calling = call();
@@ -39,7 +39,7 @@ describe("an action that a person is asked about", () => {
     await home.end();
   });
 
-  it("gate-4 the same call twice is one request; with its keys in another order, too", async () => {
+  it("gate-4 makes one approval request for identical calls, whatever the order of their keys", async () => {
     const { home, tool, operator, call } = await begun();
     using _ = home;
     const both = [call(), call({ deep: { a: [null], b: 1 }, title: "news" })];
@@ -49,7 +49,7 @@ describe("an action that a person is asked about", () => {
     expect(await home.records("approval_requested")).toHaveLength(1);
     both.push(third);
     await operator.approve();
-    // One has it; the other asks again, because what it was granted for is done.
+    // One call spends the grant; the others ask again, because the granted action is done.
     const { data } = await operator.request(2);
     expect(data["fingerprint"]).toBe((await operator.request(1)).data["fingerprint"]);
     expect(tool.effects).toHaveLength(1);
@@ -59,7 +59,7 @@ describe("an action that a person is asked about", () => {
     await home.end();
   });
 
-  it("a denial carries its reason to the agent, and nothing happens", async () => {
+  it("does not run when it is denied, and the agent is told the reason", async () => {
     const { home, tool, operator, call } = await begun();
     using _ = home;
     const calling = call();
@@ -73,7 +73,7 @@ describe("an action that a person is asked about", () => {
     await home.end();
   });
 
-  it("a call that is held too long is answered; when it is granted later, the agent is told, and the same call is done", async () => {
+  it("returns held after the wait; once it is granted, the agent gets a message and the same call runs", async () => {
     const { home, tool, operator, call } = await begun(50);
     using _ = home;
     expect(await call()).toMatchObject({
@@ -92,7 +92,7 @@ describe("an action that a person is asked about", () => {
     await home.end();
   });
 
-  it("an action that is asked for never keeps other tools from working", async () => {
+  it("does not keep other tools from working while it waits", async () => {
     const { home, operator, call } = await begun(5000);
     using _ = home;
     const calling = call();
@@ -103,14 +103,14 @@ describe("an action that a person is asked about", () => {
     await home.end();
   });
 
-  it("in a lane that asks about writing, a plain tool waits too, and runs once", async () => {
+  it("in a lane that asks about writes, a write tool waits for approval, and asks again once files changed", async () => {
     using home = new GateHome();
     await home.begin({ tools: { approval: ["write"] }, holdMs: 10_000 });
     const operator = new Operator(home);
     const calling = home.gate.call("run_command", { command: "echo ran >> log; cat log" });
     await operator.approve();
     expect(await calling).toMatchObject({ outcome: "ok", text: "ran\n" });
-    // The files are others now: the same words are another action.
+    // The files have changed, so the same arguments are another action.
     const again = home.gate.call("run_command", { command: "echo ran >> log; cat log" });
     const { data } = await operator.request(2);
     expect(data["fingerprint"]).not.toBe((await operator.request(1)).data["fingerprint"]);
@@ -120,10 +120,10 @@ describe("an action that a person is asked about", () => {
   });
 });
 
-/** One task for all of them: each begins with a grant of its own. */
+/** All tests below share one task; each gets a grant of its own. */
 const shared = Promise.withResolvers<Awaited<ReturnType<typeof begun>>>();
 beforeAll(async () => shared.resolve(await begun(1)));
-/** What waits has no end here: only so much may wait at once. */
+/** Denies what is still pending: only a limited number of approvals may be pending at once. */
 afterEach(async () => {
   const { session } = (await shared.promise).home;
   for (const approval of Object.keys(session.state.pending))
@@ -141,19 +141,19 @@ describe("an action that differs from the granted one asks again", () => {
     "another argument": { ...args(), title: "old" },
     "white space": { ...args(), title: "news " },
     "a line feed": { ...args(), title: "news\n" },
-    "a capital": { ...args(), title: "News" },
-    "a look-alike": { ...args(), title: "nеws" },
-    "a composed letter": { ...args(), title: "news\u0301" },
-    "a mark that is not seen": { ...args(), title: "news\u200b" },
-    "a mark that turns the text around": { ...args(), title: "\u202enews" },
-    "an argument more": { ...args(), count: 1 },
-    "an argument less": { title: "news" },
-    "nothing for null": { title: "news", deep: { b: 1, a: [] } },
-    "a text for a number": { title: "news", deep: { b: "1", a: [null] } },
-    "true for one": { title: "news", deep: { b: true, a: [null] } },
+    "a capital letter": { ...args(), title: "News" },
+    "a look-alike letter": { ...args(), title: "nеws" },
+    "a combining accent": { ...args(), title: "news\u0301" },
+    "an invisible mark": { ...args(), title: "news\u200b" },
+    "a mark that reverses the text": { ...args(), title: "\u202enews" },
+    "an additional argument": { ...args(), count: 1 },
+    "a missing argument": { title: "news" },
+    "a list without its null": { title: "news", deep: { b: 1, a: [] } },
+    "a string instead of a number": { title: "news", deep: { b: "1", a: [null] } },
+    "true instead of 1": { title: "news", deep: { b: true, a: [null] } },
     "a longer list": { title: "news", deep: { b: 1, a: [null, null] } },
-    "a deeper key": { title: "news", deep: { b: 1, a: [null], c: {} } },
-    "a key of another case": { title: "news", deep: { B: 1, a: [null] } },
+    "an additional nested key": { title: "news", deep: { b: 1, a: [null], c: {} } },
+    "a key in another case": { title: "news", deep: { B: 1, a: [null] } },
   };
   const around: Record<string, Partial<Pick<CountedTool, "target" | "tree" | "declaration" | "input">>> = {
     "another port": { target: { url: "https://example.org:444/pages" } },
@@ -162,9 +162,9 @@ describe("an action that differs from the granted one asks again", () => {
     "another executable": { target: { url: "https://example.org:443/pages", executable: "0".repeat(64) } },
     "another tree": { tree: "0".repeat(40) },
     "no tree": { tree: null },
-    "other words": { declaration: { run: ["publish", "--force"], env: ["TOKEN"] } },
-    "other variables": { declaration: { run: ["publish"], env: ["TOKEN", "MORE"] } },
-    "another schema": { input: { type: "object", description: "now it deletes" } },
+    "other command words": { declaration: { run: ["publish", "--force"], env: ["TOKEN"] } },
+    "other environment variables": { declaration: { run: ["publish"], env: ["TOKEN", "MORE"] } },
+    "another input schema": { input: { type: "object", description: "now it deletes" } },
   };
 
   async function asksAgain(change: (tool: CountedTool) => JsonObject): Promise<void> {
@@ -177,7 +177,7 @@ describe("an action that differs from the granted one asks again", () => {
     expect(await call(change(tool))).toMatchObject({ outcome: "held" });
     expect(tool.effects).toHaveLength(done);
     expect((await operator.request("last")).data["fingerprint"]).not.toBe(granted.data["fingerprint"]);
-    // As it was granted, it is done.
+    // The action that was granted runs.
     Object.assign(tool, before);
     expect(await call(args())).toMatchObject({ outcome: "ok" });
     expect(tool.effects).toHaveLength(done + 1);
@@ -192,7 +192,7 @@ describe("an action that differs from the granted one asks again", () => {
   );
 });
 
-describe("a grant that is not the operator's for this request lets nothing happen", () => {
+describe("a grant that is not the operator's for exactly this request permits nothing", () => {
   const wrong: Record<string, Partial<GrantTerms>> = {
     "another approval": { approval: "appr_other" },
     "another record": { request: { seq: 1, hash: "a".repeat(64) } },
@@ -202,7 +202,7 @@ describe("a grant that is not the operator's for this request lets nothing happe
     "a longer life": { expiresAt: "2099-01-01T00:00:00.000Z" },
     "a time before": { grantedAt: "2020-01-01T00:00:00.000Z", expiresAt: "2020-01-01T00:10:00.000Z" },
   };
-  it.each(Object.entries(wrong))("gate-5 %s", async (name, changed) => {
+  it.each(Object.entries(wrong))("gate-5 with %s", async (name, changed) => {
     const { home, tool, operator, call } = await shared.promise;
     const done = tool.effects.length;
     const begunBefore = (await home.records("action_begun")).length;
@@ -214,7 +214,7 @@ describe("a grant that is not the operator's for this request lets nothing happe
     expect(await home.records("action_begun")).toHaveLength(begunBefore);
   });
 
-  it("gate-5 another key, an altered and a cut signature", async () => {
+  it("gate-5 with another key's signature, an altered one or none", async () => {
     for (const forge of ["key", "altered", "cut"] as const) {
       const { home, tool, operator, call } = await shared.promise;
       const done = tool.effects.length;
@@ -247,7 +247,7 @@ describe("a grant that is not the operator's for this request lets nothing happe
     }
   });
 
-  it("one that was spent elsewhere in the home, as by an older copy of the session, does nothing", async () => {
+  it("when it was already spent in this home, as by an older copy of the session", async () => {
     const { home, tool, operator, call } = await shared.promise;
     const done = tool.effects.length;
     await call({ title: "copied" });

@@ -1,5 +1,5 @@
 /**
- * The built-in tools that start commands in the sandbox of a real task, and those that speak.
+ * The built-in tools that run commands in the sandbox of a real task, and those that send text to someone.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ describe("the tools that run commands", () => {
 
   const run = (command: string, more = {}) => home.call("run_command", { command, ...more });
 
-  it("run_command returns both streams and how it ended; a failed command is an error", async () => {
+  it("run_command returns both output streams and the exit status, and reports a failed command as an error", async () => {
     expect(await run("echo out; echo err >&2")).toEqual({
       outcome: "ok",
       text: "out\nerr\n",
@@ -49,7 +49,7 @@ describe("the tools that run commands", () => {
     expect(await run("a\0b")).toMatchObject({ outcome: "error" });
   });
 
-  it("ends all of a command that takes too long, or whose call is taken back", async () => {
+  it("run_command ends every process of a command that times out or whose call is cancelled", async () => {
     const slow = await run("echo begun; (sleep 1000 & sleep 1000); echo never", { timeout_seconds: 0.5 });
     expect(slow).toMatchObject({ outcome: "error", facts: { timed_out: true } });
     expect(slow.text).toBe("begun\n[it was ended after 0.5 s]\n");
@@ -64,7 +64,7 @@ describe("the tools that run commands", () => {
     expect(markedCommands(home).filter((line) => /sleep 1\d{3}/.test(line))).toEqual([]);
   });
 
-  it("keeps the beginning and the end of an output that is very long", async () => {
+  it("run_command keeps the beginning and the end of very long output", async () => {
     const { text } = await run("echo first; yes | head -c 6000000; echo last");
     expect(text.startsWith("first\ny\n")).toBe(true);
     expect(text).toMatch(/\[… \d+ bytes were not kept …\]/);
@@ -72,7 +72,7 @@ describe("the tools that run commands", () => {
     expect(text.length).toBeLessThan(2.2 * 1024 * 1024);
   });
 
-  it("commands-1 a command in the background is read by its handle, ended, and gone with the task", async () => {
+  it("commands-1 a background command is read and ended by its handle, and ends with its task", async () => {
     const script = "echo begun; while [ ! -e stop ]; do sleep 0.05; done; echo over; exit 4";
     const { facts } = await run(script, { background: true });
     expect(facts).toEqual({ handle: "command-1" });
@@ -101,7 +101,7 @@ describe("the tools that run commands", () => {
     expect(markedCommands(home).filter((line) => /sleep 1\d{3}/.test(line))).toEqual([]);
   });
 
-  it("checkpoint-2 while a command runs in the background no checkpoint counts", async () => {
+  it("checkpoint-2 no checkpoint is current while a background command runs", async () => {
     await run("sleep 1004", { background: true });
     await home.task.checkpoint();
     expect(home.task.last.current).toBeUndefined();
@@ -110,7 +110,7 @@ describe("the tools that run commands", () => {
     expect(home.task.last.current).toBeDefined();
   });
 
-  it("search_code finds text and expressions, in all files or some, and no more than it may", async () => {
+  it("search_code finds text and regular expressions below a path, up to max_results", async () => {
     writeFileSync(join(root, "new.txt"), "a new needle\n");
     writeFileSync(join(root, "ignored"), "needle\n");
     const search = (pattern: string, more = {}) => home.call("search_code", { pattern, ...more });
@@ -134,7 +134,7 @@ describe("the tools that run commands", () => {
     expect(await search("x\ny")).toMatchObject({ outcome: "error" });
   });
 
-  it("git_diff, git_commit and git_log ask the capsule's own git", async () => {
+  it("git_diff, git_commit and git_log work on the capsule's own repository", async () => {
     expect((await home.call("git_diff")).text).toBe("[nothing differs]\n");
     await home.call("edit_file", { path: "a.txt", old_text: "two", new_text: "2" });
     await home.call("write_file", { path: "src/new.ts", content: "" });
@@ -153,7 +153,7 @@ describe("the tools that run commands", () => {
     expect(log).toMatch(/^[0-9a-f]+ \d{4}-\d\d-\d\d .*: Say "2"/);
     expect((await home.call("git_log")).text.trimEnd().split("\n")).toHaveLength(2);
     expect(await home.call("git_commit", { message: "again" })).toMatchObject({ outcome: "error" });
-    // What the agent's configuration names is not started by those that only look.
+    // The tools that only read must not start programs that the agent's git config names.
     await run(
       "git config diff.external 'touch ran #'; git config core.fsmonitor 'touch ran #'; echo 3 >> a.txt",
     );
@@ -162,7 +162,7 @@ describe("the tools that run commands", () => {
     expect((await run("ls ran")).outcome).toBe("error");
   });
 
-  it("read_blob reads a blob of the session in parts, with whole characters, and none of elsewhere", async () => {
+  it("read_blob reads a session's blob in parts of whole characters, and fails if the blob is damaged or unknown", async () => {
     const content = `${"é".repeat(5000)}end`;
     const sha256 = sha256Hex(content);
     writeFileSync(home.sessionDir(home.session.id, "blobs", sha256), content);
@@ -183,7 +183,7 @@ describe("the tools that run commands", () => {
       expect(await home.call("read_blob", { handle })).toMatchObject({ outcome: "error" });
   });
 
-  it("sends text to a session, to a person, and to its own notes", async () => {
+  it("send_message, ask_person and note pass text to a session, a person and the task's notes", async () => {
     expect(await home.call("send_message", { to: "other", text: "hello" })).toMatchObject({
       outcome: "ok",
       facts: { message: "msg_1" },
@@ -207,7 +207,7 @@ describe("the tools that run commands", () => {
 });
 
 describe("a task that may only read", () => {
-  it("can still search, and read its history", async () => {
+  it("can still search its files and read its git history", async () => {
     using home = new ToolHome(files);
     await home.begin({ lane: "read-only" });
     expect((await home.call("search_code", { pattern: "two" })).text).toBe("a.txt:2:two\n");

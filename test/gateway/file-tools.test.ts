@@ -30,7 +30,7 @@ const files = {
 
 const isRoot = process.getuid?.() === 0;
 
-describe("the tools for files", () => {
+describe("the file tools", () => {
   let home: ToolHome;
   let root: string;
   let secret: string;
@@ -50,7 +50,7 @@ describe("the tools for files", () => {
 
   const inTask = (script: string) => home.call("run_command", { command: script });
 
-  it("read_file returns the lines as they are, and tells how to continue", async () => {
+  it("read_file returns lines unchanged and says how to continue after a part", async () => {
     expect(await home.call("read_file", { path: "a.txt" })).toEqual({
       outcome: "ok",
       text: "one\ntwo\nthree\n",
@@ -70,7 +70,7 @@ describe("the tools for files", () => {
     expect((await home.call("read_file", { path: "no-end" })).text).toBe("x\r\ny");
   });
 
-  it("refuses files that are not readable text, with the reason", async () => {
+  it("read_file names the reason when a path is not a readable text file", async () => {
     writeFileSync(join(root, "binary"), Buffer.from([1, 0, 2]));
     writeFileSync(join(root, "latin1"), Buffer.from([0x61, 0xe9]));
     writeFileSync(join(root, "huge"), Buffer.alloc(9 * 1024 * 1024, "a"));
@@ -94,7 +94,7 @@ describe("the tools for files", () => {
     expect(await said("d/".repeat(300))).toMatch(/too deep/);
   });
 
-  it("checks its arguments by its own schema", async () => {
+  it("have closed input schemas, and read_file refuses arguments that break its schema", async () => {
     for (const [args, reason] of [
       [{}, /path/],
       [{ path: "a.txt", more: 1 }, /it has no more/],
@@ -112,7 +112,7 @@ describe("the tools for files", () => {
     }
   });
 
-  it("reach-1 follows links inside the capsule, and none that leads out", async () => {
+  it("reach-1 follow links inside the capsule and refuse links that lead out of it", async () => {
     const top = await home.task.workplace().directory();
     const link = (target: string, name: string) => symlinkSync(target, join(root, name));
     link("a.txt", "near");
@@ -155,7 +155,7 @@ describe("the tools for files", () => {
       });
     }
     expect(readFileSync(secret, "utf8")).toBe("not for agents");
-    // What a link inside leads to is written, and the link stays one.
+    // A write through an inner link changes the link's target, and the link stays a link.
     expect(await home.call("write_file", { path: "near", content: "by link\n" })).toMatchObject({
       outcome: "ok",
     });
@@ -167,7 +167,7 @@ describe("the tools for files", () => {
     expect(readFileSync(join(root, "gone"), "utf8")).toBe("now");
   });
 
-  it("reach-1 holds while a process swaps a directory for a link that leads out", async () => {
+  it("reach-1 stay inside while a process keeps swapping a directory for a link that leads out", async () => {
     const outside = home.join("outside");
     mkdirSync(outside);
     writeFileSync(join(outside, "file"), "not for agents");
@@ -176,7 +176,7 @@ describe("the tools for files", () => {
     writeFileSync(join(root, "real", "file"), "inside");
     symlinkSync(outside, join(root, "link"));
     execFileSync("chmod", ["-R", "a+rwX", join(root, "real")]);
-    // From outside of the sandbox, so that the link leads somewhere for whatever follows it.
+    // It runs outside the sandbox, so that the link's target exists for whoever follows it.
     const swap = `const { renameSync } = require("node:fs"); process.chdir(process.argv[1]);
       process.stdout.write("r"); for (;;) { try { renameSync("real", "r"); renameSync("link", "real");
       renameSync("real", "link"); renameSync("r", "real"); } catch {} }`;
@@ -184,7 +184,7 @@ describe("the tools for files", () => {
     try {
       await new Promise((resolve) => child.stdout.once("data", resolve));
       const seen = new Set<string>();
-      // Where the other process has no core for a while, both sides are met later.
+      // If the other process gets no CPU for a while, it takes more rounds to meet both sides.
       for (let round = 0; round < 700 || (seen.size < 2 && round < 20_000); round += 1) {
         const read = await home.call("read_file", { path: "real/file" });
         seen.add(read.outcome === "ok" ? read.text : "refused");
@@ -203,7 +203,7 @@ describe("the tools for files", () => {
     expect(readFileSync(join(outside, "file"), "utf8")).toBe("not for agents");
   });
 
-  it("list_files lists as deep as it is asked to, with links, and no more than it may", async () => {
+  it("list_files lists to the requested depth, shows where links lead and stops at 2000 entries", async () => {
     symlinkSync("/etc", join(root, "etc"));
     writeFileSync(join(root, "two\nlines"), "");
     writeFileSync(join(root, ".hidden"), "");
@@ -221,7 +221,7 @@ describe("the tools for files", () => {
     expect(many.text).toMatch(/more entries than these 2000\]\n$/);
   });
 
-  it("edit_file replaces exactly the given text, and nothing if that is ambiguous", async () => {
+  it("edit_file replaces exactly the given text, and changes nothing if the text is ambiguous", async () => {
     const edit = (old_text: string, new_text: string, more = {}) =>
       home.call("edit_file", { path: "a.txt", old_text, new_text, ...more });
     expect(await edit("two", "2")).toMatchObject({ outcome: "ok", facts: { replacements: 1, lines: [2] } });
@@ -247,7 +247,7 @@ describe("the tools for files", () => {
     expect(await home.call("edit_file", blown)).toMatchObject({ outcome: "error" });
   });
 
-  it("write_file makes directories, keeps permissions, and gives its files to the task's user", async () => {
+  it("write_file creates directories, keeps permissions and gives its files to the task's user", async () => {
     chmodSync(join(root, "run.sh"), 0o750);
     expect(await home.call("write_file", { path: "run.sh", content: "#!/bin/sh\necho hi\n" })).toMatchObject({
       outcome: "ok",
@@ -257,7 +257,7 @@ describe("the tools for files", () => {
     const made = await home.call("write_file", { path: "new/way/down.txt", content: "é\n" });
     expect(made).toMatchObject({ outcome: "ok", facts: { is_new: true, bytes: 3 } });
     expect(statSync(join(root, "new/way/down.txt")).mode & 0o777).toBe(0o644);
-    // The agent's own processes can go on with all of it.
+    // The agent's own processes can work with all of these files.
     const { outcome } = await inTask(
       "./run.sh && echo more >> new/way/down.txt && rm -r new && touch run.sh",
     );
@@ -276,7 +276,7 @@ describe("the tools for files", () => {
       expect(await home.call("write_file", { path, content: "" }), path).toMatchObject({ outcome: "error" });
   });
 
-  it("the tools for files do not write git's own files", async () => {
+  it("refuse to write git's own files", async () => {
     symlinkSync(".git", join(root, "g"));
     const before = readFileSync(join(root, ".git/config"), "utf8");
     for (const path of [
@@ -302,7 +302,7 @@ describe("the tools for files", () => {
     });
   });
 
-  it("checkpoint-2 a write of a tool makes the last checkpoint not count; a reading does not", async () => {
+  it("checkpoint-2 a tool's write makes the last checkpoint no longer current; a read does not", async () => {
     await home.task.checkpoint();
     await home.call("read_file", { path: "a.txt" });
     await home.call("list_files");
@@ -313,7 +313,7 @@ describe("the tools for files", () => {
     expect(home.task.last.current?.snapshot.commit).toBe(snapshot.commit);
   });
 
-  it("a file that was changed between the reading and the writing of an edit keeps that change", async () => {
+  it("an edit fails rather than overwrite a change made since it read the file", async () => {
     const place = { root, top: root, start: "" };
     for (const change of [
       () => writeFileSync(join(root, "a.txt"), "theirs"),
@@ -332,7 +332,7 @@ describe("the tools for files", () => {
 });
 
 describe("a task that may only read", () => {
-  it("is refused every tool that writes, by the tools themselves too", async () => {
+  it("is refused by write_file and edit_file themselves, and its files stay unchanged", async () => {
     using home = new ToolHome(files);
     await home.begin({ lane: "read-only" });
     const root = await home.root();
@@ -352,8 +352,8 @@ describe("a task that may only read", () => {
   });
 });
 
-describe("a task that was asked for in a directory", () => {
-  it("has its relative paths from there, and all of its files", async () => {
+describe("a task that starts in a subdirectory", () => {
+  it("resolves relative paths from there and reaches all of its files", async () => {
     using home = new ToolHome(files);
     await home.begin({ cwd: "src" });
     expect((await home.call("read_file", { path: "deep/b.ts" })).text).toBe("const b = 1;\n");

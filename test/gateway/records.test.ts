@@ -1,5 +1,5 @@
 /**
- * Which records calls have, and when: before an effect, and after a kill.
+ * Which records the gate writes for a call, and when: before any effect, and after a kill cut an action off.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -7,7 +7,7 @@ import type { PlainTool } from "../../src/lane/index.ts";
 import { GateHome } from "../support/gates.ts";
 import { CountedTool, Operator } from "../support/granting.ts";
 
-/** Says what of the journal is in its files at the moment in which it runs. */
+/** A tool that reads the journal's files at the moment it runs. */
 class Looking implements PlainTool {
   readonly name = "look_at_journal";
   readonly class = "write";
@@ -36,7 +36,7 @@ const ends = [
 ] as const;
 
 describe("records of the gate", () => {
-  it("gate-2 what may write runs after its intent is on disk", async () => {
+  it("gate-2 a tool that may write runs only after its intent is on disk", async () => {
     using home = new GateHome();
     const tool = new Looking(home);
     await home.begin({ more: [tool] });
@@ -46,7 +46,7 @@ describe("records of the gate", () => {
     await home.end();
   });
 
-  it("a call that only reads, and soon, costs one sync: its intent and its outcome are of one batch", async () => {
+  it("a quick call of a read tool has its intent and outcome in one batch; a write tool's are in two", async () => {
     using home = new GateHome({ "README.md": "hello\n" });
     await home.begin();
     const hf = await home.open();
@@ -56,7 +56,7 @@ describe("records of the gate", () => {
         if (type === "tool_called" || type === "tool_returned") found.push(durable);
       return found;
     };
-    // On a machine that has much else to do, one may take long.
+    // On a busy machine a read may be too slow to share a batch, so it is tried again.
     for (;;) {
       expect(await home.gate.call("read_file", { path: "README.md" })).toMatchObject({ text: "hello\n" });
       const [intent, outcome] = (await batches()).slice(-2);
@@ -68,7 +68,7 @@ describe("records of the gate", () => {
     await home.end();
   });
 
-  it("a call outside of a turn is refused, and one that its turn does not wait for is closed with it", async () => {
+  it("a call outside a turn is refused, and a call still running when its turn ends is recorded as interrupted", async () => {
     using home = new GateHome();
     await home.begin();
     const running = home.gate.call("run_command", { command: "sleep 60" });
@@ -83,7 +83,7 @@ describe("records of the gate", () => {
     expect(await home.records("tool_returned")).toMatchObject([{ outcome: "interrupted" }]);
   });
 
-  it("so many calls may wait for their answers at once, and so many requests for a person", async () => {
+  it("the gate refuses calls beyond 32 at once and approval requests beyond 20 pending", async () => {
     using home = new GateHome();
     const tool = new CountedTool(home.dir);
     await home.begin({ tools: { external: ["*"] }, more: [tool], holdMs: 1 });
@@ -99,7 +99,7 @@ describe("records of the gate", () => {
     await home.end();
   });
 
-  it("an action that fails after its grant was spent is not reported as having done nothing", async () => {
+  it("an action that fails after its grant was spent is recorded as unknown, and a person is asked", async () => {
     using home = new GateHome();
     const tool = new CountedTool(home.dir);
     await home.begin({ tools: { external: ["*"] }, more: [tool], holdMs: 10_000 });
@@ -116,7 +116,7 @@ describe("records of the gate", () => {
   });
 
   it.each(ends)(
-    "gate-7 an action that was cut off is recorded as what became of it: %s",
+    "gate-7 the gate records what became of an action that was cut off: %s",
     async (_name, end, outcome) => {
       using home = new GateHome();
       await home.begin({ outcomeOf: async () => end });

@@ -6,7 +6,7 @@ import { sessionWithTurns, TestHome } from "../support/home.ts";
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 describe("archive and retention", () => {
-  it("compresses, stays readable by show, log, search and export, and can be resumed", async () => {
+  it("an archived session is compressed, stays readable and can be resumed", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession({ title: "old" });
@@ -31,7 +31,7 @@ describe("archive and retention", () => {
     expect((await hf.auditSession(session.id)).findings).toEqual([]);
   });
 
-  it("only what is closed or paused can be archived, and a damaged session can't", async () => {
+  it("refuses to archive a session that is open or damaged", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const open = await hf.openSession();
@@ -42,7 +42,7 @@ describe("archive and retention", () => {
     await expect(hf.archiveSession(id)).rejects.toMatchObject({ code: "session_damaged" });
   });
 
-  it("a damaged byte of an archive is found", async () => {
+  it("audit finds a changed byte in a compressed segment, unless the content is unaffected", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 1);
@@ -57,7 +57,7 @@ describe("archive and retention", () => {
       spoiled[offset] = (spoiled[offset] as number) ^ 0x10;
       writeFileSync(path, spoiled);
       const { findings } = await hf.auditSession(id);
-      // Some bits of a zstd frame say nothing about the content: then all of it is there.
+      // Some bits of a zstd frame do not affect the content. Then every record must still be readable.
       if (findings.length > 0) expect(findings[0]?.file).toBe("journal/000001.jsonl");
       else expect(await Array.fromAsync(hf.readJournal(id))).toEqual(before);
       found += findings.length;
@@ -67,7 +67,7 @@ describe("archive and retention", () => {
     expect((await hf.auditSession(id)).findings).not.toEqual([]);
   });
 
-  it("retention-1 gc archives sessions that were closed long ago, deletes nothing unless told to, and reports what it would do", async () => {
+  it("retention-1 gc archives sessions closed long ago, and deletes them only if the retention says so", async () => {
     using home = new TestHome();
     let nowMs = Date.now();
     const clock = { nowMs: () => nowMs, monotonicMs: () => 0 };
@@ -94,7 +94,7 @@ describe("archive and retention", () => {
     expect(readdirSync(join(home.dir, "trash"))).toEqual([]);
   });
 
-  it("gc clears what crashes left, and nothing that a process still makes", async () => {
+  it("gc clears what crashed processes left behind and keeps what a live process is making", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 1);
@@ -112,7 +112,7 @@ describe("archive and retention", () => {
     expect((await hf.gc()).done).toEqual([]);
   });
 
-  it("gc leaves a session that is open in a process, and says so", async () => {
+  it("gc leaves a session alone while a process owns it, and reports why", async () => {
     using home = new TestHome();
     const nowMs = Date.now() + 40 * DAY_MS;
     const hf = await home.open();

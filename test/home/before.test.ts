@@ -1,10 +1,11 @@
 /**
- * A home that an earlier version made opens and goes on: sessions, branches, capsules, HOME.
+ * A home that an earlier version made still opens, and its sessions continue with their branches, capsules
+ * and HOME.
  *
- * `fixtures/home-before-1.tar.gz` was made by the version of commit 3674f7e, through its library: three
- * sessions of the user ani on one repo, one with two tasks that were published, one in a worktree whose last
- * task began with --base and failed, one torn down. Journals name their repo by its path, so it has to stand
- * where it stood then.
+ * `fixtures/home-before-1.tar.gz` was made by the library of commit 3674f7e. It has three sessions of the
+ * user ani on one repo: one with two published tasks, one in a worktree whose last task began with --base and
+ * failed, and one that was torn down. Journals name their repo by its path, so the fixture has to be unpacked
+ * where it was made.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -21,7 +22,7 @@ const PLACE = "/tmp/holdfast-before-1";
 const FIXTURE = join(import.meta.dirname, "..", "fixtures", "home-before-1.tar.gz");
 const ABANDONED_MS = 10 * 60_000;
 
-/** One at a time, even if the tests run several times on this machine. */
+/** The path is fixed, so test runs on the same machine wait for each other. */
 async function unpack(): Promise<Disposable> {
   for (;;) {
     try {
@@ -44,7 +45,7 @@ async function unpack(): Promise<Disposable> {
   }
 }
 
-it("event-1 a home of the version before opens, and its sessions go on with their files, their HOME and their branches", async () => {
+it("event-1 sessions of a home from an earlier version continue with their files, HOME and branches", async () => {
   using _ = await unpack();
   const main = join(PLACE, "main");
   const ids = JSON.parse(readFileSync(join(PLACE, "ids.json"), "utf8")) as Record<string, string>;
@@ -60,7 +61,7 @@ it("event-1 a home of the version before opens, and its sessions go on with thei
   };
   const talk = hasSandbox ? 'grep -c talk "$HOME/talk"; ' : "echo 2; ";
   const { overlay = "", worktree = "", tornDown = "" } = ids;
-  // It may change everything that it finds there.
+  // Checks that the task can write to everything that it finds.
   const closed =
     'find . "$HOME" "$TMPDIR" ! -type l ! -writable; for f in $(git ls-files) "$HOME"/talk; do echo >> "$f" || exit; done; git status -s | wc -l; git checkout -q .; git commit -qm x --allow-empty && id -u';
   expect((await hf.listSessions({ user })).map(({ id }) => id).sort()).toEqual(
@@ -72,10 +73,10 @@ it("event-1 a home of the version before opens, and its sessions go on with thei
       const { said } = await next(id, `${closed}; git reset -q --hard HEAD^`);
       const [changed, uid, ...more] = said.split("\n").map(Number);
       expect({ id, more, hasChanged: (changed ?? 0) > 0 }).toEqual({ id, more: [], hasChanged: true });
-      // Of root's sessions too.
+      // No task runs as root, even if root started its session.
       expect(uid).toBeGreaterThan(0);
     }
-  // It keeps the branch that it published to last, and adds to it.
+  // The session keeps the branch that it last published to, and adds to it.
   const tip = gitIn(main, "rev-parse", `holdfast/${overlay}/2`);
   expect(await next(overlay, `${talk}cat one two; echo 3 > three`)).toEqual({
     said: "2\n1\n2",
@@ -86,7 +87,7 @@ it("event-1 a home of the version before opens, and its sessions go on with thei
   expect((await next(overlay, "cat three; ls *.log 2>/dev/null; echo i > j.log")).said).toBe("3");
   expect((await next(overlay, "cat j.log")).said).toBe("i");
 
-  // Work of the task that failed is carried on, and published with the next one.
+  // The work of the failed task is carried, and published with the work of the next one.
   expect(await next(worktree, `${talk}cat two; echo 3 > three`)).toMatchObject({
     said: "2\n2",
     branch: `holdfast/${worktree}/1`,
@@ -95,7 +96,7 @@ it("event-1 a home of the version before opens, and its sessions go on with thei
     expect.arrayContaining(["three", "two"]),
   );
 
-  // From the snapshot, with what was ignored.
+  // The torn-down session's files come from its snapshot, ignored ones included.
   expect((await next(tornDown, "cat one i.log; echo 2 > two")).said).toBe("1\ni");
   await hf.rewindSession(overlay, 1, { user });
   expect((await next(overlay, "cat one; ls two 2>&1 | wc -l")).said).toContain("1");

@@ -1,5 +1,5 @@
 /**
- * Artifacts lie beside the journal of a session, and go along with it.
+ * Artifacts are stored beside a session's journal, and are exported with it.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ describe("artifacts in an export", () => {
     return session.id;
   }
 
-  it("import-1 artifacts arrive at their old paths, as the journal names them; missing and changed ones are reported, and the rest is exported", async () => {
+  it("import-1 artifacts survive export and import; the export reports missing and changed ones", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await withArtifacts(home, hf);
@@ -39,7 +39,7 @@ describe("artifacts in an export", () => {
     await there.importSession(home.join("out"), { user: "bo" });
     const read = (name: string) => readFileSync(other.sessionDir(id, "tasks/1/artifacts", name), "utf8");
     expect([read("report.md"), read("a name — ü")]).toEqual(["the last one", "named"]);
-    // A fork has its parent's records, and none of its files: nothing is missing from it.
+    // A fork has its parent's records but not its artifacts. Its export must not report them as missing.
     const fork = await hf.forkSession(id);
     await fork.pause();
     expect((await hf.exportSession(fork.id, home.join("fork"))).missing).toEqual([]);
@@ -68,7 +68,7 @@ describe("artifacts in an export", () => {
     expect(await (await third.open()).importSession(home.join("less"))).toBe(id);
   });
 
-  it("import-1 import-2 an artifact that the journal does not name, or names differently, and names that lead out are refused", async () => {
+  it("import-1 import-2 an import refuses artifacts that do not match the journal, and unsafe names", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await withArtifacts(home, hf);

@@ -1,5 +1,5 @@
 /**
- * HOME lies beside the journal of a session, and goes along with it.
+ * HOME is stored beside a session's journal, and is exported with it.
  */
 import { execFileSync } from "node:child_process";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -18,7 +18,7 @@ import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 const token = () => ["ghp", "0123456789abcdefghijABCDEFGHIJ012345"].join("_");
 
 describe.skipIf(!hasSandbox)("HOME in an export", () => {
-  it("carried-home-1 is there for the next task, for a fork at any turn and for a fork of that, and goes on from there", async () => {
+  it("carried-home-1 is restored for the next task, for a fork at any turn and for a fork of that fork", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -51,7 +51,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     expect(again.files["talk"]).toBe("one\n");
   });
 
-  it("carried-home-1 HOME of a task that has no checkpoint yet is exported, and is restored if it was removed", async () => {
+  it("carried-home-1 is included before a task's first checkpoint, and resuming restores it if it was deleted", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -69,7 +69,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     expect(homeOf(other, session.id)).toEqual({ talk: "kept\n" });
   });
 
-  it("import-1 a table that does not agree with the journal, or names a missing snapshot, is refused; a changed one is found", async () => {
+  it("import-1 an import refuses a HOME table that contradicts the journal; audit finds one that was changed later", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -127,10 +127,10 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     });
   });
 
-  it("carried-home-1 retry after an import begins with HOME as it was when its task began", async () => {
+  it("carried-home-1 a retry after an import begins with HOME as it was before the retried task", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
-    // The secret is put together there: a command with one in it is not kept, and so not run again.
+    // The script puts the secret together: a command that contains a secret is not stored for a retry.
     const [head, rest] = token().split("_");
     const { id } = await dispatcher.begin(
       { repo: home.main },
@@ -153,7 +153,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:seen`)).toBe("first\ntalk");
   });
 
-  it("import-3 a task that ran without a sandbox elsewhere is not run again here", async () => {
+  it("import-3 an imported task that ran without a sandbox can't be retried", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, script("true", { sandbox: false }));
@@ -166,8 +166,8 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
   });
 });
 
-describe("an export from before", () => {
-  it("import-1 is imported as before: without HOME; and what was not exported is reported when the session continues", async () => {
+describe("an export from an earlier version", () => {
+  it("import-1 is imported without HOME, and the next export reports what is missing", async () => {
     const fixture = join(import.meta.dirname, "..", "fixtures", "before-home-travelled.holdfast");
     using home = new TestHome();
     const repo = home.join("app");

@@ -1,5 +1,5 @@
 /**
- * Messages that were not taken in yet are beside the journal of a session, and are exported with it.
+ * Messages that were not taken in yet are stored beside a session's journal, and are exported with it.
  */
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ describe("messages in an export", () => {
   const message = (id: string, text: string) =>
     encodeEnvelope({ kind: "message", id, from: "user:ani", at: "2026-01-01T00:00:00.000Z", to: "x", text });
 
-  it("import-3 messages in the inbox arrive unread and in order; tasks and requests are not exported; for another user all are dropped, and counted", async () => {
+  it("import-3 an export takes the inbox's messages in order; an import for another user drops and counts them", async () => {
     using home = new TestHome();
     const dispatcher = await Dispatcher.open({ home: home.dir });
     const hf = dispatcher.holdfast;
@@ -37,7 +37,7 @@ describe("messages in an export", () => {
     await inbox.put("ask_1", encodeEnvelope({ ...stamp, kind: "pause", id: "ask_1", epoch: 1 }));
     await inbox.put("msg_bad", Buffer.from("no envelope"));
     const names = (await inbox.waiting()).slice(0, 3);
-    // Put in by two at the same moment.
+    // The first message a second time, as two senders at the same moment would leave it.
     const [first = ""] = names;
     writeFileSync(join(inbox.newDir, first.replace("1-", "9-")), (await inbox.read(first)) ?? "");
     await hf.exportSession(session.id, home.join("out"), ani);
@@ -82,7 +82,7 @@ describe("messages in an export", () => {
     expect(existsSync(bos.sessionDir(session.id, "inbox"))).toBe(false);
   });
 
-  it("import-3 while the session takes messages in, each is in an export once", async () => {
+  it("import-3 an export has each message exactly once while the session takes messages in", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open(plainPorts);
     const session = await hf.openSession();
@@ -129,7 +129,7 @@ describe("messages in an export", () => {
     await session.pause();
   });
 
-  it("import-1 import-2 files that are not messages, too many messages, and doubled ones are refused", async () => {
+  it("import-1 import-2 an import refuses inbox files that are not messages, duplicates and too many messages", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();

@@ -1,6 +1,6 @@
 /**
- * HOME goes along with a session, and no secret in it does, unless a person says so; nor does a credential
- * come in.
+ * HOME is exported with its session, but without its secrets unless a person asks for them. No credential
+ * comes in with an import.
  */
 import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
@@ -19,7 +19,7 @@ import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 const token = () => ["ghp", "0123456789abcdefghijABCDEFGHIJ012345"].join("_");
 
 describe.skipIf(!hasSandbox)("HOME in an export", () => {
-  it("export-1 a file with a secret is left out at every checkpoint that has it, and named without it; --with-home takes all", async () => {
+  it("export-1 leaves out files with secrets at every checkpoint and lists them; --with-home includes them", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -29,7 +29,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
       task,
       [
         'echo clean > "$HOME/notes"',
-        // Far into a long file, in text of two bytes a letter, in a link, in a name.
+        // Secrets far into a long file, in UTF-16 text, in a link's target and in a name.
         `(head -c ${1024 * 1024 - 20} /dev/zero | tr '\\0' 'x'; echo; echo ${token()}) > "$HOME/long"`,
         `echo ${utf16} | base64 -d > "$HOME/wide"`,
         `ln -s ${token()} "$HOME/link"`,
@@ -81,7 +81,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     expect(await turn(next, 'cat "$HOME/notes"; echo more >> "$HOME/talk"')).toBe("clean");
     await next.end("done");
     await moved.pause();
-    // It goes on from there, with a table of its own.
+    // The session continued here, so the next export needs a HOME table of its own.
     expect((await there.exportSession(session.id, other.join("again"))).leftOut).toEqual([]);
     using third = new Elsewhere(home);
     const last = await third.open();
@@ -95,7 +95,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     expect((await homeOfFork(asItWas, all, session.id, 1)).files["notes"]).toBe(`token=${token()}\n`);
   });
 
-  it("export-1 without a repo, HOME is kept and exported as it was imported, except what must not be exported", async () => {
+  it("export-1 a home without the repo exports HOME again as it was imported, except for secrets", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -133,7 +133,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
-    // As a program would have taken it that knew fewer names.
+    // Renamed to .netrc below, as if the snapshot was taken by a version that knew fewer credential names.
     await turn(task, 'echo kept > "$HOME/talk"; echo THEIRS > "$HOME/aNetrc"');
     await task.end("done");
     await session.pause();

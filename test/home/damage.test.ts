@@ -25,7 +25,7 @@ describe("damage", () => {
     writeFileSync(path, content);
   };
 
-  it("journal-4 a damaged session opens read-only: shown, listed and read up to the damage, never changed", async () => {
+  it("journal-4 a damaged session can be shown, listed and read up to the damage, but is never changed", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await damagedSession(home, flipIn("journal/000001.jsonl", "input 2"));
@@ -52,7 +52,7 @@ describe("damage", () => {
     expect(readdirSync(home.sessionDir(id), { recursive: true }).sort()).toEqual(before);
   });
 
-  it("repair forks the good records and keeps the rest as it was", async () => {
+  it("repair forks the good records and leaves the damaged journal untouched", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await damagedSession(home, flipIn("journal/000001.jsonl", "content 2"));
@@ -63,14 +63,14 @@ describe("damage", () => {
     const fork = repair.session ?? "";
     expect((await hf.auditSession(fork)).findings).toEqual([]);
     expect(await hf.showSession(fork)).toMatchObject({ status: "open", parent: { id, seq: 8 } });
-    // The turn that the damage cut off is closed as a crash's would be.
+    // The turn that the damage cut off is closed as after a crash.
     const history = await Array.fromAsync(hf.readHistory(fork));
     expect(history.map(({ outcome }) => outcome)).toEqual(["completed", "interrupted"]);
     await using session = await hf.resumeSession(fork);
     await (await session.beginTurn("on")).end();
   });
 
-  it("repair handles every kind of damage", async () => {
+  it("repair keeps the good records after damage to the witness, session.json or the journal", async () => {
     const kinds: [string, (dir: string) => void, number][] = [
       ["witness", flipIn("head.json", "seq"), 17],
       ["manifest", flipIn("session.json", "user"), 17],
@@ -95,7 +95,7 @@ describe("damage", () => {
     }
   });
 
-  it("repair keeps what stands before a segment whose header is damaged", async () => {
+  it("repair keeps the records before a segment with a damaged header", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await damagedSession(home, () => {});
@@ -105,7 +105,7 @@ describe("damage", () => {
     expect(await hf.repairSession(id)).toMatchObject({ keptRecords: 17 });
   });
 
-  it("a blob that is damaged or gone is reported at the record that names it, by log too", async () => {
+  it("a damaged or missing blob is reported at the record that names it", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();
@@ -120,14 +120,14 @@ describe("damage", () => {
     expect((await hf.auditSession(session.id)).findings).toMatchObject([wanted.facts]);
   });
 
-  it("a journal that can't be read to its end says nothing against session.json", async () => {
+  it("audit reports session.json only for its own damage, not because the journal is unreadable", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await damagedSession(home, () => {});
     const fork = await hf.forkSession(id);
     await fork.pause();
     flipIn("journal/000001.jsonl", "session_opened")(home.sessionDir(id));
-    // The fork's record of what it is stands behind the damage.
+    // The record that says what the fork is comes after the damage.
     const segment = home.sessionDir(fork.id, "journal/000001.jsonl");
     const content = readFileSync(home.sessionDir(id, "journal/000001.jsonl"));
     rmSync(segment);
@@ -143,7 +143,7 @@ describe("damage", () => {
     ]);
   });
 
-  it("journal-3 bytes that were added after the named end of a segment are not damage, and are reported", async () => {
+  it("journal-3 bytes added after the end of an earlier segment are reported, but are not damage", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await damagedSession(home, () => {});
@@ -156,12 +156,12 @@ describe("damage", () => {
       what: id,
       detail: expect.stringContaining("5 bytes after"),
     });
-    // Where its owner let go of the last one, they are.
+    // In the last segment they are damage, once its owner has let go of it.
     appendFileSync(home.sessionDir(id, "journal/000002.jsonl"), "added");
     expect((await hf.auditSession(id)).findings).toMatchObject([{ file: "journal/000002.jsonl" }]);
   });
 
-  it("fold-cache-2 a fold that was changed is not believed: the state is that of the records, and repair removes the file", async () => {
+  it("fold-cache-2 a changed fold.json is reported and ignored in favor of the records, and repair removes it", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await damagedSession(home, (dir) => {
@@ -182,7 +182,7 @@ describe("damage", () => {
     expect((await hf.auditSession(id)).findings).toEqual([]);
   });
 
-  it("fold-cache-1 a fold ahead of its journal means that the journal was cut", async () => {
+  it("fold-cache-1 a session whose cached fold is ahead of its journal is damaged", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await damagedSession(home, (dir) => {
@@ -195,7 +195,7 @@ describe("damage", () => {
     await expect(hf.resumeSession(id)).rejects.toMatchObject({ code: "session_damaged" });
   });
 
-  it("the doctor says what works here, and finds what is wrong", async () => {
+  it("doctor reports damaged sessions and leftovers without removing anything", async () => {
     using home = new TestHome();
     const hf = await home.open();
     expect((await hf.examine()).filter(({ level }) => level === "bad")).toEqual([]);

@@ -1,5 +1,5 @@
 /**
- * What sessions take of the disk, and what is given back of it.
+ * How much of the disk sessions use, and how much of it is given back.
  */
 import { existsSync, linkSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -11,7 +11,7 @@ import { TaskHome, turn } from "../support/tasks.ts";
 const MEGABYTE = 1024 * 1024;
 
 describe("the disk use of a session", () => {
-  it("names its parts, in blocks; a capsule has what it holds beyond the base, sealed or not", async () => {
+  it("lists its parts; a capsule counts with what it holds beyond its base, sealed or not", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "large.bin": "x".repeat(3 * MEGABYTE) });
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -29,7 +29,7 @@ describe("the disk use of a session", () => {
     await task.rest();
     await session.pause();
     const atRest = await hf.diskUse(id);
-    // Sealed, its files lie elsewhere, and are still what it takes.
+    // Sealed files are stored elsewhere, but still count as the capsule's.
     expect(atRest.capsule).toBeGreaterThan(own + 2 * MEGABYTE);
     expect(atRest.total).toBeGreaterThanOrEqual(atRest.capsule + atRest.home + atRest.journal);
     await hf.tearDownSession(id);
@@ -38,7 +38,7 @@ describe("the disk use of a session", () => {
     expect(torn.total).toBeLessThan(atRest.total - 2 * MEGABYTE);
   });
 
-  it("counts what is linked twice once, also where the system's own program is not there", async () => {
+  it("counts a file with two hard links once, even if du is missing", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 1);
@@ -78,7 +78,7 @@ const KEPT = [
 ];
 
 describe.runIf(hasSandbox)("HOME's caches", () => {
-  it("cache-1 are given back by a teardown and by an archive; credentials, settings, programs and what a checkpoint has stay", async () => {
+  it("cache-1 are deleted by teardown and archive, while credentials, settings and programs stay", async () => {
     using home = new TaskHome({ "a.txt": "one\n" });
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -103,7 +103,7 @@ describe.runIf(hasSandbox)("HOME's caches", () => {
     expect((await hf.auditSession(id)).findings).toEqual([]);
   });
 
-  it("cache-1 stay where the repo has them in checkpoints, and where the next files take the place of the last", async () => {
+  it("cache-1 stay on a rewind, and on a teardown if the repo's checkpoints include them", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { home_exclude: [go/pkg] }\n" });
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -121,7 +121,7 @@ describe.runIf(hasSandbox)("HOME's caches", () => {
 });
 
 describe("gc", () => {
-  it("says what each step gave back, and all of them together; --dry-run says it where it is known", async () => {
+  it("reports the bytes freed by each step and in total; a dry run reports those that it can know", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const [closed, archived] = [await sessionWithTurns(hf, 1), await sessionWithTurns(hf, 1)];

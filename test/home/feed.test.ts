@@ -1,5 +1,6 @@
 /**
- * The order of the records of all sessions: continued after any cursor, by any process, with nothing lost and nothing twice.
+ * The feed puts the records of all sessions in one order. Any process can continue after any cursor, and gets
+ * each record once.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +18,7 @@ async function all(feed: Feed, cursor: string, user?: string) {
 }
 
 describe("the feed of a home", () => {
-  it("stream-1 gives each record once and in order, however often it is left and continued, and whoever looks", async () => {
+  it("stream-1 gives each record once and in order, across partial reads, reopening and other readers", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(
@@ -75,7 +76,7 @@ describe("the feed of a home", () => {
     );
   });
 
-  it("stream-1 refuses a cursor that it can't continue after: another feed's, one that is too far, and nonsense", async () => {
+  it("stream-1 refuses a cursor that is malformed, beyond its end or from another feed", async () => {
     using dir = new TempDir();
     const hf = await openHoldfast({ home: dir.path });
     const home = await openHome({ home: dir.path });
@@ -94,7 +95,7 @@ describe("the feed of a home", () => {
     feed[Symbol.dispose]();
   });
 
-  it("has a user's own sessions only, and of a fork what it did itself", async () => {
+  it("gives a user only their own sessions, and of a fork only the records after the fork", async () => {
     using dir = new TempDir();
     const hf = await openHoldfast({ home: dir.path });
     const home = await openHome({ home: dir.path });

@@ -5,8 +5,8 @@ import { describe, expect, it } from "vitest";
 import { openSealedJson } from "../../src/util/index.ts";
 import { memoryDir, sessionWithTurns, TestHome } from "../support/home.ts";
 
-describe("fork", () => {
-  it("at every turn, has exactly the history up to there", async () => {
+describe("a fork", () => {
+  it("has exactly the history up to the turn that it was made at", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 4);
@@ -30,7 +30,7 @@ describe("fork", () => {
     await expect(hf.forkSession(id, { atTurn: -1 })).rejects.toMatchObject({ code: "turn_not_found" });
   });
 
-  it("fork-1 of a running session: what the parent appends later never appears in the child, and the other way round", async () => {
+  it("fork-1 never shares later records with its parent, even if that is running", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     await fc.assert(
@@ -62,7 +62,7 @@ describe("fork", () => {
     );
   });
 
-  it("fork-1 no file that the parent may still write is linked, and no blob of a later turn is", async () => {
+  it("fork-1 is linked to no file that its parent may still write, and has no blob of a later turn", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const parent = await hf.openSession();
@@ -81,7 +81,7 @@ describe("fork", () => {
     await parent.release();
   });
 
-  it("a fork of a fork, and of an archived session, keeps everything", async () => {
+  it("has the whole history of a parent that is itself a fork, and archived", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 2);
@@ -99,14 +99,14 @@ describe("fork", () => {
   });
 });
 
-describe("a fork of a session that is damaged below its cached fold", () => {
+describe("a fork of a session whose cached fold hides its damage", () => {
   const flip = (path: string, offset: number) => {
     const content = readFileSync(path);
     content[offset] = (content[offset] as number) ^ 1;
     writeFileSync(path, content);
   };
 
-  it("fork-2 is refused, and says where, whatever is damaged", async () => {
+  it("fork-2 is refused, and the error names the damaged segment or blob", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     const session = await hf.openSession();
@@ -139,7 +139,7 @@ describe("a fork of a session that is damaged below its cached fold", () => {
     });
   });
 
-  it("fork-2 checked-1 is refused for a long one too, after forks that were good, and also where a time was set back", async () => {
+  it("fork-2 checked-1 is refused although earlier forks passed, even if the file's times were set back", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     const session = await hf.openSession();
@@ -151,7 +151,7 @@ describe("a fork of a session that is damaged below its cached fold", () => {
     const blob = `blobs/${readdirSync(home.sessionDir(session.id, "blobs"))[0]}`;
     const files = [...readdirSync(journal).map((name) => `journal/${name}`), blob];
     expect(files.length).toBeGreaterThan(6);
-    // Old enough for their times to tell something.
+    // Old enough that the check relies on their times.
     for (const file of files) utimesSync(home.sessionDir(session.id, file), 1_000_000, 1_000_000);
     await (await hf.forkSession(session.id)).release();
     const stored = openSealedJson(readFileSync(home.sessionDir(session.id, "checked.json")));
@@ -170,12 +170,12 @@ describe("a fork of a session that is damaged below its cached fold", () => {
       await fork.release();
       if (file === blob) expect((await hf.auditSession(fork.id)).findings).toEqual([]);
     }
-    // A cache: spoiled or gone, it costs time only.
+    // checked.json is a cache: if it is spoiled or deleted, a fork only takes longer.
     for (const spoil of [(path: string) => flip(path, 30), rmSync]) {
       spoil(home.sessionDir(session.id, "checked.json"));
       await (await hf.forkSession(session.id)).release();
     }
-    // And it goes on where the session did.
+    // The check covers segments that the session added later, too.
     const resumed = await hf.resumeSession(session.id);
     await (await resumed.beginTurn("more")).end();
     await resumed.pause();

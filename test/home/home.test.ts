@@ -1,5 +1,5 @@
 /**
- * A home: its privacy, and the finding, the listing and the search of its sessions.
+ * A home: its privacy, and how its sessions are found, listed and searched.
  */
 import { chmodSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { sealJson } from "../../src/util/index.ts";
 import { sessionWithTurns, TestHome } from "../support/home.ts";
 
 describe("a home", () => {
-  it("is made on first use, and is its owner's alone", async () => {
+  it("is created on first use, with access for its owner only", async () => {
     using home = new TestHome();
     await home.open();
     await (await home.open()).openSession().then((session) => session.pause());
@@ -20,7 +20,7 @@ describe("a home", () => {
     }
   });
 
-  it("that others can enter is refused, and so is a session directory that they can", async () => {
+  it("is refused if others can enter it, and so is a session directory that they can enter", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 1);
@@ -35,7 +35,7 @@ describe("a home", () => {
     await expect(hf.openSession()).rejects.toMatchObject({ code: "unsafe_permissions" });
   });
 
-  it("that is a file, can't be made, was changed, or is of a newer format gets a clear error", async () => {
+  it("is refused with a clear error if it is a file, can't be created, was changed or has a newer format", async () => {
     using home = new TestHome();
     writeFileSync(home.join("file"), "");
     await expect(openHoldfast({ home: home.join("file") })).rejects.toMatchObject({
@@ -49,7 +49,7 @@ describe("a home", () => {
     await expect(home.open()).rejects.toMatchObject({ code: "newer_format" });
   });
 
-  it("id-1 ids that lead out of the directory, and texts that are not ids, never reach the file system", async () => {
+  it("id-1 refuses ids that lead out of the directory and text that is not an id", async () => {
     using home = new TestHome();
     const hf = await home.open();
     for (const id of [
@@ -69,7 +69,7 @@ describe("a home", () => {
     }
   });
 
-  it("another user's session is not found by any method", async () => {
+  it("hides another user's session from every method, as if it did not exist", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 1, { user: "ani", title: "private words" });
@@ -94,7 +94,7 @@ describe("a home", () => {
     expect(await hf.search(["private"], bo)).toEqual([]);
     await expect(hf.resolveSession(id, bo)).rejects.toMatchObject({ code: "session_not_found" });
     expect(await hf.search(["private"], { user: "ani" })).toHaveLength(1);
-    // The same words as for a session that never was.
+    // The message is the same as for a session that never existed.
     const never = id.replace(/.$/, (last) => (last === "0" ? "1" : "0"));
     await expect(hf.showSession(never, bo)).rejects.toMatchObject({
       code: "session_not_found",
@@ -104,7 +104,7 @@ describe("a home", () => {
       await expect(hf.openSession({ user }), user).rejects.toMatchObject({ code: "invalid_data" });
   });
 
-  it("index-1 the index is a cache: deleted or spoiled, lists and searches are the same", async () => {
+  it("index-1 gives the same lists and searches after its index was deleted or spoiled", async () => {
     using home = new TestHome();
     const hf = await home.open();
     for (let index = 0; index < 3; index += 1)
@@ -125,7 +125,7 @@ describe("a home", () => {
     expect(await hf.search(["answer", "2"])).toEqual(hits);
   });
 
-  it("index-2 a list is never stale: it shows each append, pause and resume as soon as it is durable", async () => {
+  it("index-2 lists every turn and pause of a session as soon as it is durable", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();
@@ -140,7 +140,7 @@ describe("a home", () => {
     expect(await seen()).toMatchObject({ status: "paused", pid: null });
   });
 
-  it("search takes words as they are, query syntax included", async () => {
+  it("searches for words literally, even if they look like query syntax", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();
@@ -164,7 +164,7 @@ describe("a home", () => {
     await expect(hf.search([" "])).rejects.toMatchObject({ code: "usage" });
   });
 
-  it("lists by status, agent and repo, and resolves prefixes", async () => {
+  it("lists sessions by status, agent and repo, and resolves prefixes of ids", async () => {
     using home = new TestHome();
     let count = 0;
     const hf = await home.open({

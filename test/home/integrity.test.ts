@@ -1,6 +1,6 @@
 /**
- * What a session keeps beside its journal: whatever is done to the bytes of an artifact, of a snapshot or of
- * the store is found, says whose it is, and hides nothing else.
+ * What a session keeps beside its journal. Any change to the bytes of an artifact, a snapshot or the store is
+ * found and attributed to the right session, and hides no other damage.
  */
 import { createHash } from "node:crypto";
 import {
@@ -19,7 +19,7 @@ import type { Task } from "../../src/task/task.ts";
 import { HostHome } from "../support/hosts.ts";
 import { sandbox, TaskHome } from "../support/tasks.ts";
 
-/** Two turns of files, something in HOME, an artifact; at rest. */
+/** Makes a session at rest that has two turns of files, something in HOME and an artifact. */
 async function work(home: TaskHome, hf: Holdfast, text: string): Promise<string> {
   const { session, task } = await home.start(hf, text);
   const turn = async (task: Task, script: string) => void (await task.runTurn(["sh", "-c", script]));
@@ -56,7 +56,7 @@ async function flipped<T>(path: string, offset: number, look: () => Promise<T>):
   }
 }
 
-/** Whether it stands in the store of that home's own repo. */
+/** Whether the file is in the store of that home's own repo. */
 function isOf(path: string, { main }: TaskHome): boolean {
   const [store = ""] = path.split("/store.git/");
   return readlinkSync(join(store, "objects")).startsWith(`${main}/`);
@@ -67,8 +67,8 @@ const spread = (path: string, count: number) => {
   return [...new Set(Array.from({ length: count }, (_, index) => Math.round((last * index) / (count - 1))))];
 };
 
-describe("what a session keeps", () => {
-  it("every flipped byte of an artifact is found, and so is a missing artifact", async () => {
+describe("files beside the journal", () => {
+  it("audit finds a flipped byte in an artifact, and a missing artifact", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const id = await work(home, hf, "alpha");
@@ -82,7 +82,7 @@ describe("what a session keeps", () => {
       await flipped(path, offset, async () =>
         expect((await hf.auditSession(id)).findings, `byte ${offset}`).toMatchObject([{ file }]),
       );
-    // A fork has its own; those of its parent are not missed.
+    // A fork does not have its parent's artifacts, and its audit must not miss them.
     const fork = await hf.forkSession(id);
     await fork.release();
     rmSync(path);
@@ -93,7 +93,7 @@ describe("what a session keeps", () => {
     expect((await hf.examine()).filter(({ level }) => level === "bad")).toMatchObject([{ what: id }]);
   });
 
-  it("every flipped byte of a pack and of its index is found, with the snapshots and turns that it spoils, and of no other session", async () => {
+  it("deep checks find a flipped byte in a pack or its index, and blame only the session that it spoils", async () => {
     using home = new TaskHome();
     using elsewhere = new TaskHome();
     const hf = await home.open();
@@ -115,7 +115,7 @@ describe("what a session keeps", () => {
           expect(spoiled.reason).toMatch(/^snapshot [0-9a-f]{40} \((the files|HOME) of turn /);
         }
         if (findings.length > 0 && index % 5 > 0) return;
-        // Of a pack that no snapshot needs, the doctor knows; and of which sessions each is.
+        // Doctor also reports packs that no snapshot needs. It blames a session only if audit does, too.
         if (findings.length === 0) seen.unnamed += 1;
         const bad = (await hf.examine({ deep: true })).filter(({ level }) => level === "bad");
         expect(bad[0], `${name} ${offset}`).toMatchObject({
@@ -129,7 +129,7 @@ describe("what a session keeps", () => {
     expect(seen.named).toBeGreaterThan(5);
   });
 
-  it("a name in the store that leads nowhere, and a store that git can't open, are found without reading deep", async () => {
+  it("audit finds a broken ref, and a store that git can't open, even without --deep", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const id = await work(home, hf, "alpha");
@@ -150,7 +150,7 @@ describe("what a session keeps", () => {
     expect((await hf.auditSession(id)).findings).toMatchObject([{ turns: [1, 2] }]);
   });
 
-  it("with all packs damaged, the doctor says so of each session, and every verb that needs a snapshot names it", async () => {
+  it("with all packs damaged, doctor reports each session, and every method that needs a snapshot names it", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { strategy: worktree }\n" });
     const hf = await home.open();
     const ids = [await work(home, hf, "alpha"), await work(home, hf, "beta")];
@@ -189,7 +189,7 @@ describe("what a session keeps", () => {
     expect((await hf.listSessions()).length).toBe(before);
   });
 
-  it("git-2 one content that is damaged is named, with the turn that can be forked instead; nothing is left of the fork that failed", async () => {
+  it("git-2 a fork of a damaged snapshot fails, leaves nothing behind and names the last turn that is whole", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { strategy: worktree }\n" });
     const hf = await home.open();
     const id = await work(home, hf, "alpha");
@@ -225,7 +225,7 @@ describe("what a session keeps", () => {
     expect(located).toBeGreaterThan(0);
   });
 
-  it("task-2 a capsule that is the last good copy of something is not taken away", async () => {
+  it("task-2 a teardown refuses to remove a capsule that is the last good copy of something", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { strategy: worktree }\n" });
     const hf = await home.open();
     const id = await work(home, hf, "alpha");
@@ -237,7 +237,7 @@ describe("what a session keeps", () => {
           () => "torn down",
           (error: { code?: string }) => error.code,
         );
-        // HOME may be what is damaged, which stays where it is.
+        // The damage may be in a snapshot of HOME, which a teardown leaves in place.
         if (outcome === "torn down") await hf.restoreSession(id);
         else refused += outcome === "snapshot_invalid" ? 1 : 0;
         expect(existsSync(join(home.capsuleDir(id), "capsule.json"))).toBe(true);
@@ -247,7 +247,7 @@ describe("what a session keeps", () => {
     await hf.tearDownSession(id);
   });
 
-  it("every flipped byte of the pack that an import brought is found, and so is a missing pack", async () => {
+  it("audit finds a flipped byte in an imported pack, and a missing pack", async () => {
     using home = new TaskHome();
     using there = new TaskHome();
     const hf = await home.open();
@@ -263,7 +263,7 @@ describe("what a session keeps", () => {
           { file: "snapshots.pack", turns: [1, 2] },
         ]),
       );
-    // A pack whose hash was made to fit has not got what the journal names.
+    // An empty pack with a valid hash lacks what the journal names. Only --deep can see that.
     const original = readFileSync(path);
     const empty = Buffer.from("PACK\0\0\0\u0002\0\0\0\0");
     writeFileSync(path, Buffer.concat([empty, createHash("sha1").update(empty).digest()]));
@@ -279,12 +279,12 @@ describe("what a session keeps", () => {
   });
 });
 
-describe("the command line, where snapshots are damaged", () => {
-  it("audit says what it did not read; --deep reads it, exits with 6, and run and retry name the snapshot", async () => {
+describe("the command line with damaged snapshots", () => {
+  it("audit says what it left unread; with --deep it exits with 6, and run and retry name the snapshot", async () => {
     using home = new HostHome({ "holdfast.yaml": "capsule: { strategy: worktree }\n" });
     const hf = await home.open();
     const run = (...args: string[]) => home.cli("run", ...(sandbox.sandbox ? [] : ["--no-sandbox"]), ...args);
-    // Not published: the next task needs its snapshot, and so does that one when it is run again.
+    // Both tasks fail and are not published, so the next task needs their snapshot, and so does a retry.
     await run("--repo", home.main, "--", "sh", "-c", "echo kept > file; exit 1");
     const [{ id } = { id: "" }] = await hf.listSessions();
     await run("--session", id, "--", "sh", "-c", "echo more >> file; exit 1");
@@ -313,8 +313,8 @@ describe("the command line, where snapshots are damaged", () => {
     await home.quiet();
     const records = await Array.fromAsync(hf.readJournal(id));
     const stopped = records.filter(({ type }) => type === "task_refused" || type === "task_halted");
-    // The next task has its files from the capsule, and can't keep what it made of them; the other needs the
-    // snapshot.
+    // The next task has its files from the capsule, but can't take a snapshot of its own. The retry needs the
+    // damaged snapshot to begin.
     expect(new Set(stopped.map(({ type, data }) => `${type} ${data["code"]}`))).toEqual(
       new Set(["task_halted snapshot_invalid", "task_refused snapshot_invalid"]),
     );

@@ -13,7 +13,7 @@ const later = (days: number) => ({
 });
 
 describe("a session that is kept", () => {
-  it("retention-1 is neither archived nor deleted, however old it is; after keep --undo it is", async () => {
+  it("retention-1 is never archived or deleted by gc until a person undoes the keep", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const ids = [await sessionWithTurns(hf, 1), await sessionWithTurns(hf, 1)];
@@ -27,7 +27,7 @@ describe("a session that is kept", () => {
     await older.gc({ retention });
     expect(await older.showSession(kept)).toMatchObject({ status: "closed", isKept: true });
     await expect(older.showSession(other)).rejects.toMatchObject({ code: "session_not_found" });
-    // Archived by a person, it is still kept.
+    // A person may archive it; it is still kept.
     await older.archiveSession(kept);
     await (await home.open(later(1200))).gc({ retention });
     await older.keepSession(kept, false);
@@ -36,7 +36,7 @@ describe("a session that is kept", () => {
     await expect(older.showSession(kept)).rejects.toMatchObject({ code: "session_not_found" });
   });
 
-  it("a fork of it is not kept; a running session can be kept at once, and continues", async () => {
+  it("can be one that is running, and its forks are not kept", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
@@ -54,7 +54,7 @@ describe("a session that is kept", () => {
 });
 
 describe("retention in settings.yaml", () => {
-  it("sets how long sessions stay; an option of the command overrides it", async () => {
+  it("sets how long sessions stay, unless the caller of gc overrides it", async () => {
     using home = new TestHome();
     mkdirSync(home.dir, { mode: 0o700 });
     writeFileSync(join(home.dir, "settings.yaml"), "retention: { archive_closed_days: 5 }\n");

@@ -1,5 +1,5 @@
 /**
- * What gc takes away of capsules and their caches, and what it never does.
+ * What gc removes of capsules and their caches, and what it never removes.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ const later = (days: number) => {
 };
 
 describe("gc", () => {
-  it("base-1 collects the bases that were used longest ago, and never one that a capsule stands on", async () => {
+  it("base-1 removes the bases that were used longest ago, but never one that a capsule stands on", async () => {
     using home = new TaskHome({
       "package.json": "0",
       "holdfast.yaml": "capsule: { setup: cp package.json installed }\n",
@@ -37,7 +37,7 @@ describe("gc", () => {
     expect(bases()).toHaveLength(6);
     const [first = "", second = ""] = sessions;
     for (const id of sessions.slice(1)) await hf.tearDownSession(id);
-    // Layers stand on bases too, for as long as they are kept.
+    // Layers need their bases too, for as long as gc keeps them.
     await hf.gc();
     expect(bases()).toHaveLength(6);
     const old = await home.open({ clock: later(8) });
@@ -48,14 +48,14 @@ describe("gc", () => {
     expect(await inCapsule(hf, kept, "cat installed work")).toBe("1work");
     await (await hf.currentTask(kept, sandbox)).rest();
     await kept.pause();
-    // One that was collected is built again when it is needed.
+    // A base that was removed is built again when it is needed.
     const back = await hf.resumeSession(second);
     expect(await inCapsule(hf, back, "cat installed work")).toBe("2work");
     await (await hf.currentTask(back, sandbox)).rest();
     await back.pause();
   });
 
-  it("clears what was left over, and says so first; what is in use stays", async () => {
+  it("clears what was left over, but touches nothing of a session while its owner works", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -98,7 +98,7 @@ describe("gc", () => {
     await resumed.pause();
   });
 
-  it("many packs become one, and every snapshot is still there", async () => {
+  it("merges many packs into one and keeps every snapshot", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -126,11 +126,11 @@ describe("gc", () => {
     }
   });
 
-  it("layer-1 keeps a layer with files that no snapshot has, whatever its age, until their owner lets them go", async () => {
+  it("layer-1 keeps an old layer with files that are in no snapshot, until a teardown drops them", async () => {
     using home = new CarryHome("overlay");
     const hf = await home.hf();
     await home.task("mkdir node_modules; head -c 2000000 /dev/zero > node_modules/big; echo 1 > one");
-    // Its capsule is not the session's any more.
+    // With a fresh task, the session no longer uses that capsule.
     await home.task("true", { isFresh: true });
     const old = await home.open({ clock: later(30) });
     const cleared = (await old.gc()).done.map(({ what }) => what);
@@ -143,7 +143,7 @@ describe("gc", () => {
     expect((await home.task("cat one; ls node_modules")).said).toBe("1");
   });
 
-  it("layer-1 a parent can't drop files that a fork has, too", async () => {
+  it("layer-1 keeps files that a fork still has when its parent drops them", async () => {
     using home = new CarryHome("overlay");
     const hf = await home.hf();
     await home.task("mkdir node_modules; head -c 2000000 /dev/zero > node_modules/big; echo 1 > one");
@@ -152,7 +152,7 @@ describe("gc", () => {
     home.id = fork.id;
     await fork.pause();
     await home.task("echo 2 > two");
-    // Only the layers have it now.
+    // Now only the layers have node_modules.
     await home.task("true", { isFresh: true });
     await hf.tearDownSession(parent, { dropIgnored: true });
     const old = await home.open({ clock: later(30) });

@@ -32,7 +32,7 @@ function forge(manifest: Record<string, unknown>, body: Buffer): Buffer {
 }
 
 describe("export and import", () => {
-  it("everything of a session arrives in another home, byte for byte, lands paused, and resumes there", async () => {
+  it("an imported session has every record, is paused and can be resumed in its new home", async () => {
     using here = new TestHome();
     using there = new TestHome();
     const { id, file } = await exported(here);
@@ -67,7 +67,7 @@ describe("export and import", () => {
     }
   });
 
-  it("refuses a session that is there already, and an output file that exists", async () => {
+  it("an import refuses a session that already exists, and an export an output file that does", async () => {
     using home = new TestHome();
     const { id, file } = await exported(home);
     const hf = await home.open();
@@ -76,7 +76,7 @@ describe("export and import", () => {
     expect(readdirSync(join(home.dir, "staging"))).toEqual([]);
   });
 
-  it("import-3 an imported session belongs to the importing user, whichever user had it before", async () => {
+  it("import-3 an imported session belongs to the user who imports it", async () => {
     using here = new TestHome();
     using there = new TestHome();
     const { id, file } = await exported(here);
@@ -86,7 +86,7 @@ describe("export and import", () => {
     expect(await other.showSession(id, { user: "bo" })).toMatchObject({ user: "bo", repo: "/my/repo" });
   });
 
-  it("import-3 unread messages of the importing user are imported; those of another user are dropped, and the import reports that", async () => {
+  it("import-3 an import keeps unread messages for the same user, and drops and reports another user's", async () => {
     using here = new TestHome();
     const hf = await here.open();
     const session = await hf.openSession({ user: "ani" });
@@ -103,7 +103,7 @@ describe("export and import", () => {
     expect((await (await others.open()).showSession(session.id, { user: "bo" })).unread).toBe(0);
   });
 
-  it("import-1 any changed byte, cut or addition is refused, and nothing becomes visible", async () => {
+  it("import-1 an import refuses a file with changed, missing or added bytes, and shows nothing of it", async () => {
     using here = new TestHome();
     using there = new TestHome();
     const { id, file } = await exported(here);
@@ -123,7 +123,7 @@ describe("export and import", () => {
       const result = await other.importSession(tried).catch((error: { code: string }) => error.code);
       if (result === "export_invalid") refused += 1;
       else {
-        // A bit that means nothing to zstd: then everything arrived as it was.
+        // Some bits do not affect the content. Then everything must arrive unchanged.
         expect(result).toBe(id);
         expect((await Array.fromAsync(other.readJournal(id))).slice(0, source.length)).toEqual(source);
         rmSync(there.sessionDir(id), { recursive: true });
@@ -141,7 +141,7 @@ describe("export and import", () => {
     expect(readdirSync(join(there.dir, "sessions"))).toEqual([]);
   });
 
-  it("import-1 a manifest that matches changed records is refused because of the chain, and one with another id because of the journal", async () => {
+  it("import-1 an import refuses a forged manifest that contradicts the hash chain or the journal", async () => {
     using here = new TestHome();
     using there = new TestHome();
     const { content } = await exported(here);
@@ -181,7 +181,7 @@ describe("export and import", () => {
     expect(readdirSync(join(there.dir, "sessions"))).toEqual([]);
   });
 
-  it("import-2 names that climb, names that no session has, and files twice are refused before anything is written", async () => {
+  it("import-2 an import refuses escaping, unknown and duplicate file names before it writes anything", async () => {
     using here = new TestHome();
     using there = new TestHome();
     const { content } = await exported(here);
@@ -215,7 +215,7 @@ describe("export and import", () => {
     expect(readdirSync(there.path).sort()).toEqual(["home", "tried.holdfast"]);
   });
 
-  it("import-2 a bomb is refused while it unfolds", async () => {
+  it("import-2 an import refuses a decompression bomb, whatever its manifest says", async () => {
     using here = new TestHome();
     using there = new TestHome();
     const { content } = await exported(here);
@@ -229,7 +229,7 @@ describe("export and import", () => {
       forge({ ...manifest, files: [{ path: `blobs/${sha256}`, bytes: zeros.length, sha256 }] }, zeros),
     );
     await expect(other.importSession(tried)).rejects.toMatchObject({ code: "export_refused" });
-    // One that says it is short, and is not.
+    // A bomb without a manifest.
     writeFileSync(tried, zstdCompressSync(zeros.subarray(0, 512 * 1024 * 1024)));
     await expect(other.importSession(tried)).rejects.toMatchObject({
       code: expect.stringMatching(/^export_/),
@@ -269,7 +269,7 @@ describe("export and import", () => {
     expect(await other.importSession(tried)).toBe(id);
   });
 
-  it("a file that is no export, is empty, is missing or is of a newer format gets a clear error", async () => {
+  it("an import fails with a clear error if the file is missing, empty, cut, newer or not an export", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 1);

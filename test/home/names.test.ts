@@ -1,5 +1,5 @@
 /**
- * What sessions are called: chosen once, unique, and accepted wherever an id is.
+ * Names of sessions are chosen once, are unique, and are accepted wherever an id is.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { commitFiles, gitIn, makeRepo } from "../support/repo.ts";
 import { TaskHome } from "../support/tasks.ts";
 
 describe("a name", () => {
-  it("name-1 whatever the text, the result is a valid name, and so is its n-th variant", () => {
+  it("name-1 made from any text is valid, and so are its numbered variants", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), fc.integer({ min: 1, max: 1e6 }), (text, number) => {
         const name = nameFromText(text);
@@ -44,8 +44,8 @@ describe("a name", () => {
   });
 });
 
-describe("the names of sessions", () => {
-  it("name-2 no two sessions of a repo have the same, in whichever working tree they are opened; those of another repo may", async () => {
+describe("session names", () => {
+  it("name-2 are unique within a repo and all its working trees, and avoid its existing branches", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     gitIn(home.main, "worktree", "add", "-q", home.join("linked"), "-b", "linked");
@@ -60,7 +60,7 @@ describe("the names of sessions", () => {
     expect(await open(other)).toBe("fix-login");
     expect(await open(undefined)).toBe("fix-login");
     expect(await open(home.main, "")).toBeNull();
-    // Branches of a person's count too, packed or not, and what stands in the way of one.
+    // A person's branches count too, packed or loose, and so does a folder of branches in the way of one.
     gitIn(home.main, "branch", "holdfast/packed");
     gitIn(home.main, "branch", "holdfast/folder/x");
     gitIn(home.main, "pack-refs", "--all");
@@ -68,7 +68,7 @@ describe("the names of sessions", () => {
     for (const name of ["packed", "folder", "loose"]) expect(await open(home.main, name)).toBe(`${name}-2`);
   });
 
-  it("a name that is asked for is used as it is, or it is refused and nothing is made", async () => {
+  it("are used exactly as asked for, or refused without making a session", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     await (await hf.openSession({ repo: home.main, name: "mine" })).release();
@@ -79,14 +79,14 @@ describe("the names of sessions", () => {
     for (const name of ["Mine", "../x", "", "a b"])
       await expect(hf.openSession({ repo: home.main, name })).rejects.toMatchObject({ code: "invalid_name" });
     expect(readdirSync(join(home.dir, "sessions"))).toHaveLength(count);
-    // What failed after the choice leaves the name to others.
+    // A session that fails to open after it claimed its name leaves the name free.
     await expect(
       hf.openSession({ repo: home.main, name: "later", title: "x".repeat(501) }),
     ).rejects.toMatchObject({ code: "invalid_data" });
     await (await hf.openSession({ repo: home.main, name: "later" })).release();
   });
 
-  it("name-2 sessions that are opened at the same moment, by several processes, have a name each", async () => {
+  it("name-2 stay unique when several processes open sessions at the same moment", async () => {
     using home = new TaskHome();
     await home.open();
     const children = [1, 2, 3, 4].map(() => new TestChild("open-named.ts", [home.dir, home.main, "10"]));
@@ -97,7 +97,7 @@ describe("the names of sessions", () => {
     expect(new Set(names).size).toBe(40);
   });
 
-  it("name-2 a claim whose session never came to be, and whose maker is gone, holds nothing", async () => {
+  it("name-2 are free again if the process that claimed them died before it made the session", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const first = await hf.openSession({ repo: home.main, title: "first" });
@@ -119,7 +119,7 @@ describe("the names of sessions", () => {
     }
   });
 
-  it("a secret in the title is in no name", async () => {
+  it("do not contain a secret from the title", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const token = ["ghp", "0123456789abcdefghijABCDEFGHIJ012345"].join("_");
@@ -127,7 +127,7 @@ describe("the names of sessions", () => {
     expect(session.state.name).toBe("use-redacted-github");
   });
 
-  it("is the session's branch; a fork has its own, and so has what is imported where its name is taken", async () => {
+  it("name the branch; a fork, or an import whose name is taken, gets another name", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf, "fix login");
@@ -154,7 +154,7 @@ describe("the names of sessions", () => {
     expect((await hf.showSession(session.id)).name).toBe("fix-login");
   });
 
-  it("is understood where an id is: here first, ambiguous ones refused; @ is the last one here", async () => {
+  it("resolve to a session of this repo first, and are refused if ambiguous; @ is the latest one here", async () => {
     using home = new TaskHome();
     let nowMs = Date.parse("2026-01-01T00:00:00Z");
     const clock = { nowMs: () => (nowMs += 1000), monotonicMs: () => nowMs };

@@ -1,5 +1,5 @@
 /**
- * What happens to a session while something else happens to it.
+ * Operations on a session while another operation on it is under way.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -22,12 +22,12 @@ async function closedWithBlobs(hf: Holdfast, count: number): Promise<string> {
   return session.id;
 }
 
-describe("archiving beside others", () => {
-  it("archive-1 holds the session from the check to the last file: no record that another owner adds loses its blobs", async () => {
+describe("archiving and gc beside other owners", () => {
+  it("archive-1 archiving removes no blob of a record that another owner adds meanwhile", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     const id = await closedWithBlobs(hf, 150);
-    // It may come second, and is refused then.
+    // If the other owner comes first, archiving is refused, which is fine.
     const archiving = hf.archiveSession(id).catch(() => {});
     let acknowledged = false;
     for (let tries = 0; tries < 2000; tries += 1) {
@@ -47,7 +47,7 @@ describe("archiving beside others", () => {
     expect((await Array.fromAsync(hf.readHistory(id))).at(-1)?.input).toBe("IMPORTANT ".repeat(1000));
   });
 
-  it("archive-1 gc removes nothing of an archive in which one blob is bad", async () => {
+  it("archive-1 gc removes no blob of an archived session in which one blob is damaged", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     const id = await closedWithBlobs(hf, 4);
@@ -62,7 +62,7 @@ describe("archiving beside others", () => {
     expect(readdirSync(home.sessionDir(id, "blobs"))).toEqual(blobs);
   });
 
-  it("retention-1 gc deletes no session that was resumed after it had been found old", async () => {
+  it("retention-1 gc does not delete a session that was resumed after gc found it old", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     const ids = [await closedWithBlobs(hf, 1), await closedWithBlobs(hf, 1)];
@@ -87,7 +87,7 @@ describe("archiving beside others", () => {
     expect((await hf.showSession(second)).status).toBe("paused");
   });
 
-  it("a crash between the record of archiving and the witness: gc finishes, and the session resumes", async () => {
+  it("gc finishes archiving after a crash before the witness was written, and the session can be resumed", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await closedWithBlobs(hf, 2);
@@ -101,8 +101,8 @@ describe("archiving beside others", () => {
   });
 });
 
-describe("a session in flight", () => {
-  it("blob-1 a blob whose name was never synced is synced before the record that names it again", async () => {
+describe("a session in use", () => {
+  it("blob-1 an append syncs a blob that an earlier, failed append left unsynced", async () => {
     using home = new TestHome(memoryDir);
     const good = await home.open();
     const { id } = await good.openSession().then(async (session) => {
@@ -140,7 +140,7 @@ describe("a session in flight", () => {
     expect(records.at(-1)?.data).toMatchObject({ name: "one", first });
   });
 
-  it("pause, close and dispose end a turn whatever of it is on its way", async () => {
+  it("pause, close and dispose end the turn even while another call on it is under way", async () => {
     const endings = {
       pause: (session: Session) => session.pause(),
       close: (session: Session) => session.close(),
@@ -180,7 +180,7 @@ describe("a session in flight", () => {
     await first;
   });
 
-  it("one record that is too large is refused alone", async () => {
+  it("a record that is too large is refused alone, and the rest of its batch is written", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     await using session = await hf.openSession();
@@ -195,7 +195,7 @@ describe("a session in flight", () => {
     expect(results[1]).toMatchObject({ reason: { code: "record_too_large" } });
   });
 
-  it("a session can't claim another id or another user", async () => {
+  it("append refuses the events that would give a session another id or user", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     await using session = await hf.openSession();
@@ -207,7 +207,7 @@ describe("a session in flight", () => {
     }
   });
 
-  it("id-1 ids that a caller passes are checked like any other", async () => {
+  it("id-1 ids that a caller's own generator makes are checked like any other", async () => {
     using home = new TestHome();
     for (const bad of ["../../escaped", "sess_test1", ""]) {
       const hf = await home.open({
@@ -218,7 +218,7 @@ describe("a session in flight", () => {
     expect(readdirSync(home.path)).toEqual(["home"]);
   });
 
-  it("a session whose budget was reached can be archived, and resumed with a larger one", async () => {
+  it("a session that reached its budget can be archived, and resumed with a larger budget", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     const session = await hf.openSession({ budget: { turns: 1 } });
@@ -230,7 +230,7 @@ describe("a session in flight", () => {
     await (await resumed.beginTurn("two")).end();
   });
 
-  it("a batch that is longer than a segment is exported and imported", async () => {
+  it("a session with a batch longer than a segment can be exported and imported", async () => {
     using home = new TestHome(memoryDir);
     using other = new TestHome(memoryDir);
     const hf = await home.open();
@@ -243,7 +243,7 @@ describe("a session in flight", () => {
     await session.pause();
   });
 
-  it("refused sessions leave no descriptor and nothing in staging", async () => {
+  it("refusing to open a session leaks no file descriptor and leaves nothing in staging", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     await expect(hf.openSession({ title: "x".repeat(501) })).rejects.toMatchObject({ code: "invalid_data" });
@@ -254,7 +254,7 @@ describe("a session in flight", () => {
     expect(readdirSync(home.join("home", "staging"))).toEqual([]);
   });
 
-  it("index-1 index-2 an index with a spoiled page, or of a session that came back from an older export, is made anew", async () => {
+  it("index-1 index-2 the index is rebuilt if it is spoiled, or if an older export of a session is imported", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 2, { title: "mango" });

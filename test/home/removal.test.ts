@@ -1,5 +1,5 @@
 /**
- * The end of a session for good: what may go, what goes with it, and what stays whole beside it.
+ * Removing a session for good: when it is allowed, what is removed with it, and what stays untouched.
  */
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ async function worked(home: TaskHome, hf: Holdfast, outcome: "done" | "failed" =
   return session.id;
 }
 
-/** Refs that name a session, in the store and in the user's repo, but for its branch. */
+/** Refs that name a session, in the store and in the user's repo, except its branch. */
 function refsOf(home: TaskHome, id: string): string[] {
   const repos = join(home.dir, "repos");
   const stores = readdirSync(repos).map((key) => join(repos, key, "store.git"));
@@ -35,8 +35,8 @@ function refsOf(home: TaskHome, id: string): string[] {
   return refs.filter((ref) => ref.includes(id));
 }
 
-describe("a session that is removed", () => {
-  it("is gone with everything it had; its branch stays, and a fork of it is whole and continues", async () => {
+describe("removing a session", () => {
+  it("deletes everything that it has except its branch, and leaves its forks whole", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { ports: [PORT] }\n" });
     const hf = await home.open();
     const id = await worked(home, hf);
@@ -72,7 +72,7 @@ describe("a session that is removed", () => {
     await child.close();
   });
 
-  it("removal-1 a session is not removed if it has work in no commit, is kept, handed off or damaged; --force removes it", async () => {
+  it("removal-1 is refused without force if the session has unpublished work, is kept, handed off or damaged", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const refused: [string, string][] = [[await worked(home, hf, "failed"), "unpublished_work"]];
@@ -85,7 +85,7 @@ describe("a session that is removed", () => {
     await handed.session.pause();
     await hf.handOffSession(handed.session.id, { to: "ani", directory: home.join("mine") });
     refused.push([handed.session.id, "handoff_open"]);
-    // Its process went without putting its files to rest: nothing tells what its capsule has by now.
+    // Its process ended without a last snapshot, so nobody knows what its capsule has now.
     const cut = await home.start(hf);
     await turn(cut.task, "true");
     await cut.session.release();
@@ -113,7 +113,7 @@ describe("a session that is removed", () => {
     expect(existsSync(home.join("mine", "a.txt"))).toBe(true);
   });
 
-  it("removal-1 a session is not removed if it has work of an earlier task that no later task continued, unless it was published", async () => {
+  it("removal-1 is refused if work of an earlier task was neither carried by a later task nor published", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const next = async (id: string, does: string, outcome: "done" | "failed", isFresh = false) => {
@@ -148,12 +148,12 @@ describe("a session that is removed", () => {
     await next(carried, "echo more > a.txt", "done");
     await next(carried, "true", "done", true);
     expect((await hf.planRemoval(carried)).unpublished).toEqual([]);
-    // Its branch was all that had it.
+    // Only its branch had the work.
     gitIn(home.main, "branch", "-q", "-D", home.branchOf(carried));
     await expect(hf.removeSession(carried)).rejects.toMatchObject({ code: "unpublished_work" });
   });
 
-  it("removal-1 a session is not removed while a process has it", async () => {
+  it("removal-1 is refused while a process owns the session, even if it is forced", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();
@@ -167,7 +167,7 @@ describe("a session that is removed", () => {
     await expect(hf.removeSession(other)).rejects.toMatchObject({ code: "session_not_found" });
   });
 
-  it("publish-3 takes its branch along where that is asked for; not one with a person's commits, or checked out, and not the only copy of the work", async () => {
+  it("publish-3 deletes the branch on request, but never one that is checked out or has a person's commits", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const branches = true;
@@ -205,12 +205,12 @@ describe("a session that is removed", () => {
     expect(gitIn(home.main, "branch", "--list", branch)).toBe("");
   });
 
-  it("is whole or gone after a crash at any step, and gc finishes it", async () => {
+  it("leaves the session whole or gone after a crash at any step, and gc finishes the rest", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     for (let dieAt = 1; ; dieAt += 1) {
       const id = await worked(home, hf);
-      // As if its branch had been moved away from a commit of its own.
+      // The ref that Holdfast makes when it moves the session's branch away from a commit.
       const held = gitIn(home.main, "for-each-ref", "--format=%(refname)", "refs/holdfast/held").split(
         "\n",
       )[0];

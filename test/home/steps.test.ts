@@ -1,6 +1,7 @@
 /**
- * Every operation on a home, cut off at every single step, with everything lost that was not synced: what was
- * there before is still there, whole; what was to be made is there wholly or not at all; and doing it again works.
+ * Every operation on a home is cut off at every single step, and what was not synced is lost. What was there
+ * before must still be whole, what was to be made must be there completely or not at all, and doing it again
+ * must work.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +18,7 @@ interface Operation {
   /** Prepared on a good disk. */
   prepare(hf: Holdfast, home: TestHome): Promise<string>;
   run(hf: Holdfast, id: string, home: TestHome): Promise<void>;
-  /** Asked after the crash, on a good disk. */
+  /** Called after the crash, on a good disk. */
   check?(hf: Holdfast, id: string): Promise<void>;
 }
 
@@ -45,7 +46,7 @@ const operations: Operation[] = [
       const session = await hf.resumeSession(id);
       const turn = await session.beginTurn("more");
       for (let index = 0; index < 10; index += 1) {
-        // A hundred and sixty kilobytes each that stay in the line: the segment rolls over, and a fold is cached.
+        // Each record has 160 kB in its line, so the segment rolls over and a fold is cached.
         const fields = Object.fromEntries(
           Array.from({ length: 40 }, (_, field) => [`f${field}`, "r".repeat(4000)]),
         );
@@ -104,7 +105,7 @@ const operations: Operation[] = [
 
 let exported: Promise<Buffer> | undefined;
 
-/** A session with something that lies beside its journal, and goes along. The same each time. */
+/** An export of a session that has an artifact and a message beside its journal. It is made once. */
 function exportedElsewhere(): Promise<Buffer> {
   exported ??= (async () => {
     using home = new TestHome(memoryDir);
@@ -125,15 +126,15 @@ function exportedElsewhere(): Promise<Buffer> {
 }
 
 const losses: Record<string, () => boolean> = {
-  everything: () => true,
-  nothing: () => false,
-  "some of it": () => Math.random() < 0.5,
+  all: () => true,
+  none: () => false,
+  some: () => Math.random() < 0.5,
 };
 
 describe("a crash between any two steps", () => {
   for (const { name, prepare, run, check } of operations) {
     for (const [what, lose] of Object.entries(losses)) {
-      it(`of ${name}, losing ${what} that was not synced`, async () => {
+      it(`of ${name} damages no session when ${what} of the unsynced changes are lost`, async () => {
         for (let dieAt = 1; ; dieAt += 1) {
           using home = new TestHome(memoryDir);
           const good = await home.open();
@@ -162,7 +163,7 @@ describe("a crash between any two steps", () => {
             return;
           }
           await check?.(good, id);
-          // The lock of the dead is this process's own here; a real one goes with its process.
+          // Here the crashed operation's lock belongs to this process. A real one would end with its process.
           if (name.startsWith("resume")) continue;
           if (name !== "archive") await good.gc();
           await run(good, id, home).catch((error: unknown) => {

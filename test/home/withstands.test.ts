@@ -1,5 +1,5 @@
 /**
- * What a home withstands: what can't be read, what is gone, a file system that refuses.
+ * A home with unreadable sessions, missing files, or a file system that refuses to write.
  */
 import {
   existsSync,
@@ -16,8 +16,8 @@ import { openHoldfast } from "../../src/library/holdfast.ts";
 import { type Disk, realDisk, sealLine } from "../../src/util/index.ts";
 import { sessionWithTurns, TestHome } from "../support/home.ts";
 
-describe("what a home withstands", () => {
-  it("one session that can't be read is shown as damaged, and the others go on", async () => {
+describe("a home in trouble", () => {
+  it("shows unreadable sessions as damaged and keeps the others usable", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const good = await sessionWithTurns(hf, 1);
@@ -43,7 +43,7 @@ describe("what a home withstands", () => {
     await (await hf.resumeSession(good)).pause();
   });
 
-  it("a session without its manifest is found by its journal, and can be repaired", async () => {
+  it("can repair a session without session.json from its journal", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 1);
@@ -55,7 +55,7 @@ describe("what a home withstands", () => {
     await expect(hf.showSession(id, { user: "bo" })).rejects.toMatchObject({ code: "session_not_found" });
   });
 
-  it("journal-2 without its witness a session is damaged, and is not opened: it could have been cut", async () => {
+  it("journal-2 treats a session without its witness as damaged, since its journal could have been cut", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 1);
@@ -68,7 +68,7 @@ describe("what a home withstands", () => {
     expect((await hf.auditSession(id)).findings).toHaveLength(1);
   });
 
-  it("a file system that refuses is an error with a way out, in every method", async () => {
+  it("fails with a clear error and harms nothing when the file system refuses to write", async () => {
     using home = new TestHome();
     const good = await home.open();
     const id = await sessionWithTurns(good, 1);
@@ -94,7 +94,7 @@ describe("what a home withstands", () => {
     await (await good.resumeSession(id)).pause();
   });
 
-  it("may be a symlink, and is not made when it must be there", async () => {
+  it("may be opened through a symlink, and is not created if the caller forbids it", async () => {
     using home = new TestHome();
     await home.open();
     symlinkSync(home.dir, home.join("link"));
@@ -106,7 +106,7 @@ describe("what a home withstands", () => {
     expect(existsSync(home.join("typo"))).toBe(false);
   });
 
-  it("forgets the words of a session that was deleted", async () => {
+  it("removes the words of a deleted session from its search index", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession({ title: "unforgettable" });
@@ -118,7 +118,7 @@ describe("what a home withstands", () => {
     expect(readFileSync(join(home.dir, "index.db")).includes("unforgettable")).toBe(false);
   });
 
-  it("a refused budget changes nothing, and one that is raised lets the same handle go on", async () => {
+  it("lets an open session continue after its budget is raised, and a refused budget changes nothing", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession({ budget: { turns: 1, usd: 5 } });

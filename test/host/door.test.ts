@@ -11,8 +11,8 @@ import { ask, doorOf, tokenOf } from "../support/doors.ts";
 import { HostHome, until } from "../support/hosts.ts";
 import { messageEvents, startLoop } from "../support/message-loop.ts";
 
-describe("tokens", () => {
-  it("bearer-1 are compared whole: nothing but the very same one is it", () => {
+describe("requests at a session's door", () => {
+  it("bearer-1 need exactly the session's token: one that is similar, or none, is not enough", () => {
     const token = makeToken();
     expect(isSameToken(token, token)).toBe(true);
     for (const other of [undefined, "", token.slice(0, -1), `${token}x`, makeToken(), token.toUpperCase()])
@@ -21,7 +21,7 @@ describe("tokens", () => {
     for (const other of [undefined, "", "revoked"]) expect(isSameToken(undefined, other)).toBe(false);
   });
 
-  it("door-1 another session's token, an old one or none is refused and counted there, and not journalled", async () => {
+  it("door-1 with another session's token, an old one or none are refused, counted and not recorded", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const a = await startLoop(home, dispatcher);
@@ -35,7 +35,7 @@ describe("tokens", () => {
     await dispatcher.rotateToken(b);
     expect((await ask(door, old)).status).toBe(401);
     expect((await ask(door, tokenOf(home, b))).status).toBe(204);
-    // The agent that runs gets the new one: a message still reaches it.
+    // The running agent gets the new token: a message still reaches it.
     await dispatcher.send(b, "after the change");
     await until(
       async () => (await messageEvents(dispatcher, b)).length,
@@ -52,7 +52,7 @@ describe("tokens", () => {
     expect((await dispatcher.show(a)).refused).toBe(0);
   });
 
-  it("malformed and oversized requests are refused and change nothing", async () => {
+  it("are refused and change nothing if they are malformed or oversized", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const id = await startLoop(home, dispatcher);
@@ -63,7 +63,7 @@ describe("tokens", () => {
     expect((await post("{")).status).toBe(400);
     expect((await post('{"to":"sess_x","text":"y"}')).status).toBe(400);
     expect((await post(JSON.stringify({ to: id, text: "x".repeat(300_000) }))).status).toBe(413);
-    // Answered, and not cut off while it is written.
+    // It is answered, and not cut off while it is being sent.
     expect((await post("x".repeat(4_000_000))).status).toBe(413);
     expect((await post(JSON.stringify({ to: id, text: "" }))).status).toBe(400);
     const elsewhere = await ask(door, token, { path: "/v1/elsewhere" });
@@ -78,7 +78,7 @@ describe("tokens", () => {
 });
 
 describe("the door", () => {
-  it("is its user's alone, and holds a limited number of those who say nothing", async () => {
+  it("is closed to other users, and keeps only a limited number of silent connections", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const id = await startLoop(home, dispatcher);
@@ -94,7 +94,7 @@ describe("the door", () => {
     } finally {
       for (const socket of silent) socket.destroy();
     }
-    // And it still answers others.
+    // It still answers others.
     await until(
       () => ask(door, tokenOf(home, id)).catch(() => ({ status: 0 })),
       ({ status }) => status === 204,

@@ -1,5 +1,5 @@
 /**
- * The life of a session process, tried with rings, pauses, interrupts, ends, failures and deadlines in any order.
+ * The life of a session process, with rings, pauses, interrupts, ends, failures and deadlines in any order.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -9,7 +9,7 @@ import { type Entry, lives, type Played } from "../support/lives.ts";
 
 const RUNS = 1000;
 
-/** Holds for every life. */
+/** Checks that this holds for every life. */
 function always(holds: (played: Played) => void): void {
   fc.assert(fc.property(lives, holds), { numRuns: RUNS });
 }
@@ -19,7 +19,7 @@ const isFrom = (life: Life, ...steps: string[]) =>
 /** What happens from here on changes nothing. */
 const isDecided = (life: Life) => isFrom(life, "resting", "pausing", "going");
 
-/** Whether it has to end because of this. */
+/** Whether the process has to end because of this happening. */
 function endsIt({ before, happening }: Entry): boolean {
   if (before.state === "gone") return false;
   if (happening.kind === "look_failed") return !isDecided(before);
@@ -62,7 +62,7 @@ describe("the life of a session process", () => {
     });
   });
 
-  it("process-3 looks after every ring, or turns it away, from resting on", () => {
+  it("process-3 looks after every ring, and turns a ring away only once it goes to rest", () => {
     always(({ entries }) => {
       for (const { before, happening, effects } of entries) {
         if (happening.kind !== "rung") continue;
@@ -73,7 +73,7 @@ describe("the life of a session process", () => {
     });
   });
 
-  it("process-4 is gone in the end: after a pause, with the session at rest; after a failure, with what failed", () => {
+  it("process-4 is gone in the end: after a pause with the session at rest, after a failure with its reason", () => {
     always(({ entries }) => {
       const last = entries.at(-1)?.after;
       const failed = entries.some(isFailure);
@@ -83,7 +83,7 @@ describe("the life of a session process", () => {
       const rest = all.findIndex(({ kind }) => kind === "record_pause");
       expect(all.filter(({ kind }) => kind === "leave")).toHaveLength(1);
       if (!failed) expect([rest >= 0, rest < leave]).toEqual([true, true]);
-      // The caller finds that it was paused for that.
+      // The record says whether a pause was asked for.
       const asked = entries.findIndex((entry) => endsIt(entry) && !isFailure(entry));
       const recorded = entries.findIndex(({ effects }) =>
         effects.some(({ kind }) => kind === "record_pause"),
@@ -93,7 +93,7 @@ describe("the life of a session process", () => {
     });
   });
 
-  it("process-5 never waits for nothing; a ring, a pause, a failure and the time end a wait in line", () => {
+  it("process-5 always has something under way, and a ring, a pause, a failure or the time ends a wait in line", () => {
     always(({ entries }) => {
       for (const { before, happening, after, underWay, isLooking } of entries) {
         const isLastLook = after.state === "leaving" && after.step === "looking";
@@ -107,7 +107,7 @@ describe("the life of a session process", () => {
     });
   });
 
-  it("process-6 rests of itself only when nothing is due; what is due is driven or stays, and is never forgotten", () => {
+  it("process-6 goes to rest by itself only when nothing is due, and forgets no task that is due", () => {
     always(({ cut, entries }) => {
       for (const { before, after, queue, heard } of entries)
         if (
@@ -117,7 +117,7 @@ describe("the life of a session process", () => {
           after.why === "idle"
         )
           expect([queue, heard]).toEqual([[], []]);
-      // Not one that was taken back, nor one that is less urgent.
+      // Only the first task in the queue is driven: no cancelled one, and none before a more urgent one.
       for (const { effects, queue } of entries)
         for (const effect of effects)
           if (effect.kind === "drive" && effect.work.kind === "queued")
@@ -132,7 +132,7 @@ describe("the life of a session process", () => {
     });
   });
 
-  it("waits longer each time, a minute at most; rung while it asked, it asks again at once", () => {
+  it("waits longer for a place each time, up to a minute, but asks again at once if it was rung meanwhile", () => {
     const next = "task";
     const denied: Happening = { kind: "place_denied", next };
     const told = (...happenings: Happening[]) => {
@@ -154,7 +154,7 @@ describe("the life of a session process", () => {
     expect(told(arrived, { kind: "looked", next }, denied, denied)).toEqual(["ask_place", "ask_place", 4000]);
   });
 
-  it("ends a turn for the first reason that comes; what comes later decides only what follows", () => {
+  it("ends a turn for the first reason that comes; a later one only decides what happens next", () => {
     const work: Work = { kind: "queued", request: "task" };
     const driving: Life = { state: "driving", work, stopped: null };
     const interrupted = step(driving, { kind: "interrupt_asked" });

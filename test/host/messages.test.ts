@@ -10,7 +10,7 @@ import { messageEvents, startLoop } from "../support/message-loop.ts";
 import { gitIn } from "../support/repo.ts";
 
 describe("messages", () => {
-  it("are received, enter the context when the agent says so, and go from session to session through the dispatcher", async () => {
+  it("reach an agent, enter its context when it confirms them, and go from one session to another", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const a = await startLoop(home, dispatcher);
@@ -45,7 +45,7 @@ describe("messages", () => {
     expect(types.filter((type) => type === "message_sent")).toHaveLength(1);
   });
 
-  it("one that can't be delivered comes back to its sender, with the reason; another user's session is not there", async () => {
+  it("are reported to their sender if they can't be delivered; another user's session can't be reached", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const foreign = await dispatcher.holdfast.openSession({ user: "other-user" });
@@ -70,10 +70,10 @@ describe("messages", () => {
     });
   });
 
-  it("feed-1 what is written to standard input and not known to have arrived is shown, and never written again", async () => {
+  it("feed-1 are written to standard input once, even if the command is killed and started again", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
-    // Reads one line, and then no more: the second is written, and it is not known whether it was read.
+    // Each run of the command reads one line, and no more.
     const { id, request } = await dispatcher.begin(
       { repo: home.main },
       script('read -r line; echo "$line" >> got; echo it has it; exec sleep 60', {
@@ -106,7 +106,7 @@ describe("messages", () => {
       async () => (await messageEvents(dispatcher, id)).length,
       (count) => count >= 6,
     );
-    // What the first turn wrote is in the journal, and the file began anew.
+    // The output of the first turn is in the journal by now, and the file has begun anew.
     await hasWritten(1);
     await dispatcher.interrupt(id);
     await reaches(dispatcher, id, "paused");
@@ -114,11 +114,11 @@ describe("messages", () => {
     expect(patch.toString().match(/"text":"(one|two)"/g)).toEqual(['"text":"one"', '"text":"two"']);
   });
 
-  it("feed-1 a delivery that a crash left unclear is on record as that, and is not made again", async () => {
+  it("feed-1 are recorded as uncertain and not delivered again if a crash left their delivery unclear", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const session = await dispatcher.holdfast.openSession({ repo: home.main });
-    // As a session process leaves it that was killed between the write and the word that it arrived.
+    // As after a kill of the session process between the write and the record that it arrived.
     for (const message of ["msg_a", "msg_b"])
       await session.append("message_received", { message, from: "user:ani", text: message });
     await session.append("message_handed", { message: "msg_a" });
@@ -144,14 +144,14 @@ describe("messages", () => {
     expect(patch.toString().match(/"message":"msg_."/g)).toEqual(['"message":"msg_b"']);
   });
 
-  it("intake-1 outgoing-1 message-1 what a kill left half done is done once: taken in, sent, carried", async () => {
+  it("intake-1 outgoing-1 message-1 are taken in, sent and carried once if a kill left that half done", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const b = await dispatcher.holdfast.openSession({ repo: home.main });
     await b.release();
     const a = await dispatcher.holdfast.openSession({ repo: home.main });
     await dispatcher.send(a.id, "known", { id: "msg_known" });
-    // On record, and still in the inbox; on record as sent, and not in the outbox.
+    // One is recorded and still in the inbox. The other is recorded as sent and not in the outbox.
     await a.append("message_received", { message: "msg_known", from: "user:ani", text: "known" });
     await a.append("message_sent", { message: "msg_lost", to: b.id, text: "sent" });
     await a.release();
@@ -168,7 +168,7 @@ describe("messages", () => {
     expect(await dispatcher.show(b.id)).toMatchObject({ inbox: 1 });
   });
 
-  it("intake-2 a message that is too much for a journal, or is none, is set aside and the next is taken in", async () => {
+  it("intake-2 are set aside if they are malformed or have the id of another one, and the next is taken in", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const session = await dispatcher.holdfast.openSession({ repo: home.main });
@@ -197,7 +197,7 @@ describe("messages", () => {
     expect(readdirSync(home.sessionDir(session.id, "inbox/aside"))).toHaveLength(2);
   });
 
-  it("a full inbox refuses, a closed session takes nothing, a long message is refused: and nothing is left of them", async () => {
+  it("are refused if they are too long, if the inbox is full, or if the session is closed", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const session = await dispatcher.holdfast.openSession({});

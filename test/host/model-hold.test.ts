@@ -1,5 +1,5 @@
 /**
- * What keeps a request to a model from going, by the session's budget and a clock of the test's own.
+ * What holds back a request to a model: here the session's budget, with a clock that the test controls.
  */
 import { describe, expect, it } from "vitest";
 import { ModelHold, whyHeldByBudget } from "../../src/host/model-hold.ts";
@@ -8,7 +8,7 @@ import { TestHome } from "../support/home.ts";
 const MINUTE_MS = 60_000;
 
 describe("a budget of minutes", () => {
-  it("holds a request in the middle of the turn that reaches it, and lets it go when it is raised", async () => {
+  it("holds a request in the middle of the turn that reaches it, and lets the request go when it is raised", async () => {
     using home = new TestHome();
     let nowMs = 0;
     const clock = { nowMs: () => 1_000_000_000_000 + nowMs, monotonicMs: () => nowMs };
@@ -33,7 +33,7 @@ describe("a budget of minutes", () => {
     expect(await passed).toBeUndefined();
     expect(held).toHaveLength(1);
 
-    // What the turn took is counted once.
+    // The time of the turn is counted only once.
     nowMs += MINUTE_MS - 1;
     await turn.end();
     expect(why()).toBeUndefined();

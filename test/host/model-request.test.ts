@@ -1,5 +1,5 @@
 /**
- * What is read of an agent's request to a model, against a parser of its body.
+ * What Holdfast reads of an agent's request to a model, compared with a parser of its body.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -8,8 +8,8 @@ import { asksModel, modelOf, wantedOf } from "../../src/host/model-request.ts";
 const messages = { provider: "anthropic", path: "/v1/messages" };
 const named = (body: string) => modelOf(messages, Buffer.from(body));
 
-describe("an agent's request", () => {
-  it("names the model that a parser finds at its top, wherever the name stands beside", () => {
+describe("an agent's request to a model", () => {
+  it("names the model that a parser finds at its top level, wherever else that name occurs", () => {
     const names = fc.oneof(fc.constant("claude"), fc.string({ minLength: 1, maxLength: 40 }));
     const key = fc.oneof(fc.constant("model"), fc.constant("x"), fc.string());
     const value = fc.oneof(fc.jsonValue(), fc.dictionary(key, fc.jsonValue()), fc.array(key), key);
@@ -24,12 +24,12 @@ describe("an agent's request", () => {
       }),
       { numRuns: 400 },
     );
-    // As a parser has it, too.
+    // A key that comes twice, and an escape, are also read as by a parser.
     expect(named('{"model":"a","model":"b"}')).toBe("b");
     expect(named('{"model":"a\\"b"}')).toBe('a"b');
   });
 
-  it("has an unknown one where it names none, or is no object", () => {
+  it("has an unknown model if it names none or is not an object", () => {
     const bodies = [
       '{"x":{"model":"a"}}',
       '{"model":{"a":"b"}}',
@@ -43,7 +43,7 @@ describe("an agent's request", () => {
     expect(named(JSON.stringify({ model: "m".repeat(10_000) }))).toBe("unknown");
   });
 
-  it("is looked through in little memory, however deep it is", () => {
+  it("is read in little memory, however deeply it is nested", () => {
     const depth = 8_000_000;
     const deep = Buffer.from(`{"x":${"[".repeat(depth)}${"]".repeat(depth)},"model":"m"}`);
     const before = process.memoryUsage().heapUsed;
@@ -51,13 +51,13 @@ describe("an agent's request", () => {
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(16 * 1024 * 1024);
   });
 
-  it("of Gemini's API names its model in its path, whatever that is written with", () => {
+  it("names its model in the path if it uses Gemini's API, and has an unknown model if that is malformed", () => {
     const gemini = (path: string) => modelOf(wantedOf({ url: `/gemini${path}` }), Buffer.from("{}"));
     expect(gemini("/v1beta/models/gemini-3-pro:generateContent?alt=sse")).toBe("gemini-3-pro");
     expect(gemini("/v1beta/models/%zz:generateContent")).toBe("unknown");
   });
 
-  it("costs something where a model answers it", () => {
+  it("costs something only if a model answers it, not if it counts tokens or lists models", () => {
     const asks = (method: string, path: string) => asksModel(method, { ...messages, path });
     for (const path of [
       "/v1/messages?beta=true",

@@ -1,5 +1,5 @@
 /**
- * What a person is told who is not looking, by a command of their own.
+ * Notices to a person who is not looking, sent by a command of their own.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { HostHome, typesOf, until } from "../support/hosts.ts";
 
 const PLACES = ["session", "title", "text"].map((name) => `\${${name}}`);
 
-/** A command that writes down what it is told, a line each. */
+/** A command that writes each notice to a file, one per line. */
 function teller(path: string): string[] {
   return ["sh", "-c", `printf '%s|' "$@" >> ${path}; echo >> ${path}`, "sh", ...PLACES];
 }
@@ -20,7 +20,7 @@ function settings(home: HostHome, command: readonly string[]): void {
 }
 
 describe("notices", () => {
-  it("tell of a task that ended where nothing looks on, and are silent where a terminal does", async () => {
+  it("tell that a task has ended, but not while a person watches it", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const told = home.join("told");
@@ -35,7 +35,7 @@ describe("notices", () => {
     expect(readFileSync(told, "utf8")).toBe("quiet|holdfast: quiet|task 1: done|\n");
   });
 
-  it("a command that can't be started hurts nothing, and the log says so", async () => {
+  it("do no harm if their command can't be started, and the log says so", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     settings(home, ["no-such-program"]);
@@ -48,7 +48,7 @@ describe("notices", () => {
     );
   });
 
-  it("notice-1 notice-2 what an agent wrote fills a word, no shell reads it, and what follows at once is told as one", async () => {
+  it("notice-1 notice-2 keep an agent's text away from the shell, and are sent as one if they come close together", async () => {
     using home = new HostHome();
     const told = home.join("told");
     const canary = home.join("canary");

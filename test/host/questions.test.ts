@@ -1,13 +1,13 @@
 /**
- * Questions of an agent: how many may wait for a person, and what an agent hears of one more.
+ * Questions of an agent: how many may wait for a person, and what the agent is told about one more.
  */
 import { describe, expect, it } from "vitest";
 import { Questions } from "../../src/host/questions.ts";
 import { systemClock } from "../../src/util/index.ts";
 import { TaskHome } from "../support/tasks.ts";
 
-describe("questions", () => {
-  it("twenty wait at most: one more is refused, and is not said to be open", async () => {
+describe("the questions of an agent", () => {
+  it("wait for a person up to a limit of twenty; one more is refused and not recorded", async () => {
     using home = new TaskHome();
     const session = await (await home.open()).openSession({ title: "asks" });
     const told: string[] = [];
@@ -22,7 +22,7 @@ describe("questions", () => {
     const { signal } = new AbortController();
     for (let at = 0; at < 20; at += 1) expect(await questions.ask(`which ${at}?`, signal)).toBeUndefined();
     await expect(questions.ask("and which?", signal)).rejects.toMatchObject({ code: "arguments_invalid" });
-    // One that waits is asked again, and is not another one.
+    // To ask a question again that already waits does not add one.
     expect(await questions.ask("which 3?", signal)).toBeUndefined();
     expect(told).toHaveLength(20);
     expect(Object.keys(session.state.pending)).toHaveLength(20);

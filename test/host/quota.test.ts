@@ -1,5 +1,5 @@
 /**
- * What a session may use, who sets that, and that no session is charged for another's bytes.
+ * What a session may use, who sets the limits, and that no session is charged for another's bytes.
  */
 import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -18,8 +18,8 @@ import { asNobody, NOBODY, whyNotNobody } from "../support/nobody.ts";
 
 const MEGABYTE = 1024 * 1024;
 
-describe("settings.yaml", () => {
-  it("caps what a repo's file asks for, and a repo may ask for less", async () => {
+describe("the quota of a session", () => {
+  it("is at most what settings.yaml allows, and a repo's file may ask for less", async () => {
     const { quota: allowed } = await parseSettings(
       "quota: { disk_mb: 100, files: 50, processes: 9, reserve_mb: 64 }",
     );
@@ -35,7 +35,7 @@ describe("settings.yaml", () => {
       processes: 3,
       reserve_mb: 100,
     });
-    // Memory is bounded as soon as one of the two says so.
+    // Memory is limited as soon as one of the two files limits it.
     const memory = async (text: string) => (await ask(text)).memory_mb;
     expect(await memory("")).toBeUndefined();
     expect(await memory("quota: { memory_mb: 10 }")).toBe(10);
@@ -43,7 +43,7 @@ describe("settings.yaml", () => {
     await expect(parseSettings("quotas: {}")).rejects.toThrow("settings.yaml:1: quotas: no such key");
   });
 
-  it("a file that is larger than the quota is refused by the kernel, whatever the repo says", async (context) => {
+  it("limits a single file and many files together, whatever the repo's file asks for", async (context) => {
     if (!findProgram("prlimit") || !findProgram("fallocate"))
       context.skip("this machine has no prlimit or no fallocate");
     using home = new HostHome({ "holdfast.yaml": "quota: { disk_mb: 1.0e+300 }\n" });
@@ -56,7 +56,7 @@ describe("settings.yaml", () => {
     await reaches(dispatcher, id, "paused");
     const { patch } = await dispatcher.holdfast.diffSession(id);
     expect(patch.toString()).toContain("+refused");
-    // What is more than that in many files ends the turn.
+    // More than the quota in many files ends the turn.
     await dispatcher.submit(
       id,
       script("i=0; while true; do i=$((i+1)); head -c 10000000 /dev/zero > f$i; sleep 0.1; done"),
@@ -67,7 +67,7 @@ describe("settings.yaml", () => {
     expect((await dispatcher.show(id)).task?.outcome).not.toBe("done");
   });
 
-  it("memory that is more than the quota ends the turn, by the kernel's hand or by the watch", async () => {
+  it("ends the turn when its memory is exceeded, by the kernel or by the watch", async () => {
     using home = new HostHome({ "holdfast.yaml": "quota: { memory_mb: 96 }\n" });
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin(
@@ -82,7 +82,7 @@ describe("settings.yaml", () => {
     expect((await dispatcher.show(id)).task?.outcome).toBe("failed");
   });
 
-  it("that can't be read says where, and nothing begins", async () => {
+  it("is reported with its line, and run fails, if settings.yaml has it wrong", async () => {
     using home = new HostHome();
     mkdirSync(home.dir, { mode: 0o700 });
     writeFileSync(join(home.dir, "settings.yaml"), "quota: { disk_mb: lots }\n");
@@ -99,11 +99,11 @@ describe("settings.yaml", () => {
   });
 });
 
-/** This process, and these directories. */
+/** Watches this process and these directories. */
 const watched = (quota: Quota, ...dirs: string[]) => ({ pid: process.pid, dirs, quota });
 
-describe("the watch", () => {
-  it("charges no session for what others write, also if something can't be counted", async () => {
+describe("the watch of a quota", () => {
+  it("charges no session for what others write, even if one of its directories is gone", async () => {
     using temp = new TempDir();
     mkdirSync(temp.join("own"));
     const exceeded: Exceeded[] = [];
@@ -120,7 +120,7 @@ describe("the watch", () => {
     expect(exceeded).toEqual([]);
   });
 
-  it("finds what a task takes while others free as much", async () => {
+  it("notices what a task writes even while others free as much space", async () => {
     using temp = new TempDir();
     mkdirSync(temp.join("own"));
     writeFileSync(temp.join("of-another"), Buffer.alloc(200 * MEGABYTE, "x"));
@@ -140,7 +140,7 @@ describe("the watch", () => {
   it("counts again soon while the disk is nearly full, however slow the counting is", async () => {
     using temp = new TempDir();
     mkdirSync(temp.join("own"));
-    // Two calls a counting: after it, a watch that rests ten times as long would be late.
+    // Each count calls this twice. A watch that then rested ten times as long would be late.
     mkdirSync(temp.join("bin"));
     writeFileSync(temp.join("bin/du"), `#!/bin/sh\nsleep 1\nexec ${findProgram("du")} "$@"\n`, {
       mode: 0o755,
@@ -161,7 +161,7 @@ describe("the watch", () => {
     }
   });
 
-  it("says which share was exceeded: files, bytes, processes or memory", async () => {
+  it("says which limit was exceeded: files, bytes, processes or memory", async () => {
     using temp = new TempDir();
     for (let number = 0; number < 20; number += 1) writeFileSync(temp.join(`${number}`), "x".repeat(9000));
     // Space is short from the beginning, so that everything is counted at once.
@@ -182,7 +182,7 @@ describe("the watch", () => {
 
   if (whyNotNobody) console.log(`left out: quotas of an ordinary user: ${whyNotNobody}`);
   it.skipIf(whyNotNobody !== undefined || !hasSandbox)(
-    "counts what a task hides from its own user; and the kernel keeps an ordinary user's sandbox to its processes",
+    "counts files that a task hides from its own user, and the kernel limits an ordinary user's processes",
     () => {
       using temp = new TempDir();
       mkdirSync(temp.join("dir"));

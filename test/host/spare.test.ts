@@ -9,7 +9,7 @@ import { HostHome, until } from "../support/hosts.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 
-/** A home that is there: only then a process is started early. */
+/** A home that exists: only then is a process started early. */
 async function begun(): Promise<HostHome> {
   const home = new HostHome();
   await home.dispatcher();
@@ -22,7 +22,7 @@ const logsIn = ({ dir }: HostHome) =>
 const runIn = (home: HostHome, ...words: string[]) => ["run", "--repo", home.main, ...wall, ...words];
 
 describe("a spare process", () => {
-  it("becomes that of the session which the command opens", async () => {
+  it("becomes the session process of the session that the command opens", async () => {
     using home = await begun();
     const { stdout } = await home.cli(...runIn(home, "--json", "--detach", "--", "sleep", "60"));
     const { session } = JSON.parse(stdout);
@@ -36,7 +36,7 @@ describe("a spare process", () => {
     expect(logsIn(home)).toEqual([]);
   });
 
-  it("that is given no session ends, and leaves nothing; so does that of a command which was killed", async () => {
+  it("ends without a trace if its command opens no session, and ends if its command is killed", async () => {
     using home = await begun();
     expect((await home.cli(...runIn(home, "--no-such-option", "--", "true"))).status).toBe(2);
     expect((await home.cli(...runIn(home, "--base", "no-such-commit", "--", "true"))).status).not.toBe(0);

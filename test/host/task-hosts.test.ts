@@ -1,5 +1,5 @@
 /**
- * Hosts that a task was kept from, and those that a person allows it while it runs.
+ * Hosts that were refused to a task, and hosts that a person allows it while it runs.
  */
 import { describe, expect, it } from "vitest";
 import { usualTools } from "../../src/contract/index.ts";
@@ -32,8 +32,8 @@ async function drivenIn(home: TestHome) {
   return { session, hosts, told, onRecord, news: () => news };
 }
 
-describe("the hosts of a task that runs", () => {
-  it("those that it was kept from are told once each, so many and no more, without its values", async () => {
+describe("the hosts of a running task", () => {
+  it("are reported once each when they are refused, up to a limit and without the task's values", async () => {
     using home = new TestHome();
     const { session, hosts, told, news } = await drivenIn(home);
     await writeEnvironment(realDisk, home.sessionDir(session.id), "task_1", {
@@ -49,7 +49,7 @@ describe("the hosts of a task that runs", () => {
     await session.release();
   });
 
-  it("allow-1 one that a person allows is on record before the network hears of it, once; after the task there is none", async () => {
+  it("allow-1 are recorded once, before the network gets them, and can't be allowed after the task", async () => {
     using home = new TestHome();
     const { session, hosts, onRecord } = await drivenIn(home);
     await hosts.allow({ host: "early.org", by });
@@ -78,7 +78,7 @@ describe("the hosts of a task that runs", () => {
     await expect(session.append("host_allowed", { task: 1, host: "late.org", by })).rejects.toMatchObject({
       code: "invalid_data",
     });
-    // Whatever a record says, only what can be a host counts.
+    // Even if it is in a record, only a valid host counts.
     await session.append("task_started", { task: 2, lane: "deps", hosts: ["a.org", "10.0.0.1", "b.org:0"] });
     await session.append("host_allowed", { task: 2, host: "127.1", by });
     expect(session.state.task?.lane?.hosts).toEqual(["a.org"]);

@@ -1,6 +1,6 @@
 /**
- * What of a program's output reaches a person's terminal. That real terminals are kept from answering is tried in
- * test/sandbox/escapes-terminal.test.ts.
+ * Which part of a program's output reaches a person's terminal. test/sandbox/escapes-terminal.test.ts checks
+ * that real terminals are kept from answering.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -33,9 +33,9 @@ const DROPPED: readonly string[] = [
   ...["[?46h", "[?1;46h", "[?046h", "[?38h", "Z", "%@", "%G", " F", " G", "!m"],
   // Numbers that some terminals cut to 16 or 32 bits.
   ...["[65557t", "[4294967317t", "[22;65557t", "[?65582h", "[?4294967342h", "[?46:1h"],
-  // Answers in signs of eight bits, attributes of what is on the screen, another console, a locked keyboard.
+  // Answers in 8-bit controls, attributes of what is on the screen, another console, a locked keyboard.
   ...['[62;0"p', '[64"p', "[1;1;9;9#|", "[12;2]", "[2h", "[4;2h"],
-  // Whether one answer comes, or several, or none, is not known.
+  // It is not known whether one answer comes, or several, or none.
   ...["[5;5n", "[5:1n", "[;5n", "[?5;6n"],
 ].map((one) => ESC + one);
 
@@ -58,22 +58,22 @@ const FORBIDDEN =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: it is about these.
   /[\u0005\u0080-\u009f]|\u001b\]0*52|\u001b\[0*2[01](?:;\d*)*t/;
 
-describe("what a terminal is shown", () => {
-  it.each([...SHOWN, ...SHOWN_STRINGS])("a program may say %j", (text) => {
+describe("the filter of a terminal", () => {
+  it.each([...SHOWN, ...SHOWN_STRINGS])("lets %j through", (text) => {
     const shown = passed(`a${text}b`);
     expect(shown).toBe(`a${text}b`);
   });
 
-  it.each([...DROPPED, ...DROPPED_STRINGS])("window-1 no program may say %j", (text) => {
+  it.each([...DROPPED, ...DROPPED_STRINGS])("window-1 drops %j, even within another sequence", (text) => {
     expect(passed(`a${text}b`)).toBe("ab");
-    // In the middle of another one, cut off, and behind a long one.
+    // In the middle of another sequence, after one that it cuts off, and after a long one.
     expect(passed(`a${ESC}[1;${text}b`)).toBe("ab");
     expect(passed(`a${ESC}]2;x${text}b`)).toBe(`a${ESC}]2;x${ST}b`);
     expect(passed(`a${ESC}]2;${"x".repeat(999)}${text}b`)).toBe(`a${ESC}]2;${"x".repeat(999)}${ST}b`);
   });
 
   it.each(["\u0005", "\u009b21t", "\u009d52;c;?", "\u0090", "\u009f"])(
-    "window-1 a control is taken out, alone and in a string: %j",
+    "window-1 removes a control character, alone and in a string: %j",
     (text) => {
       const [first = ""] = text;
       expect(passed(`a${text}b`)).toBe(`a${text.slice(1)}b`);
@@ -90,12 +90,12 @@ describe("what a terminal is shown", () => {
     "\xc2",
     "\xff\x9b",
     "\xe2\x9b",
-  ])("window-1 bytes that are no character are taken out: %j", (bytes) => {
+  ])("window-1 removes bytes that are not a character: %j", (bytes) => {
     expect(passed(`a${bytes}b`, "latin1")).toMatch(/^a[ -~]*b$/);
   });
 
   it.each(["[?4m", "[?1g", "[#R", "[&u", '["v', "['|", "[1$u", "]22;?__current__", "[5n", "]4;0;?;1;?"])(
-    "window-2 a question is counted, and is not asked again: %j",
+    "window-2 counts a question, and drops it where it may not be asked again: %j",
     (question) => {
       const text = `${ESC}${question}${question.startsWith("]") ? ST : ""}`;
       const filter = new TerminalFilter();
@@ -106,7 +106,7 @@ describe("what a terminal is shown", () => {
   );
 
   it.each(["[?1004h", "[?2048h", "[?1;2031h", "[?1003h", "[?9001h", "[1'v", "[?5W"])(
-    "window-2 what may make a terminal speak is counted, and is shown to each window: %j",
+    "window-2 counts what may make a terminal send something, and shows it to each window: %j",
     (text) => {
       const filter = new TerminalFilter({ mayAsk: false });
       expect(filter.pass(Buffer.from(ESC + text)).toString()).toBe(ESC + text);
@@ -114,7 +114,7 @@ describe("what a terminal is shown", () => {
     },
   );
 
-  it("window-2 drawing is not counted, so that nothing is waited for", () => {
+  it("window-2 does not count drawing, so that nothing is waited for", () => {
     const drawn = [
       "[1;38;5;200m",
       "[38:2::1:2:3m",
@@ -159,14 +159,14 @@ describe("what a terminal is shown", () => {
       expect([one, hasColours(`${ESC}${one}${ST}`)]).toEqual([one, false]);
   });
 
-  it("of a sequence without an end nothing is kept but a few bytes, and nothing is shown", () => {
+  it("shows nothing of a sequence that is too long, and goes on after its end", () => {
     const filter = new TerminalFilter();
     expect(filter.pass(Buffer.from(`${ESC}[${"1;".repeat(100_000)}`)).length).toBe(0);
     expect(filter.pass(Buffer.from("m")).length).toBe(0);
     expect(filter.pass(Buffer.from("text")).toString()).toBe("text");
   });
 
-  it("is the same however it is cut, and nothing more is taken out of what was shown", () => {
+  it("gives the same output however the input is cut, and a second pass removes nothing more", () => {
     const piece = fc.oneof(
       fc.constantFrom(...SHOWN, ...SHOWN_STRINGS, ...DROPPED, ...DROPPED_STRINGS),
       fc.constantFrom(ESC, "[", "]", "P", ";", "2", "\\", "\u0007", "\u0018", "\u009b", "ü", "t"),
@@ -189,7 +189,7 @@ describe("what a terminal is shown", () => {
 });
 
 describe("a window that comes later", () => {
-  it("is shown all, and asked nothing that another one was asked", () => {
+  it("is shown everything but the questions that an earlier window was asked", () => {
     const replay = new Replay();
     replay.add(Buffer.from(`one${ESC}[c${ESC}[6n${ESC}]11;?${ST}${ESC}]11;#000000${ST}${ESC}[1mtwo`));
     expect(replay.bytes().toString()).toContain(`${ESC}[6n`);

@@ -1,5 +1,5 @@
 /**
- * What a program left switched on in a terminal, against a naive reading of the whole text at once.
+ * The modes that a program left on in a terminal, compared with a naive reading of its whole output at once.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -7,8 +7,8 @@ import { Replay } from "../../src/host/replay.ts";
 import { TerminalModes } from "../../src/host/terminal-modes.ts";
 
 const SEQUENCE =
-  // A string with its end or what cuts it off; a control sequence; another escape. What is obeyed at once may stand
-  // in the middle of each.
+  // A string with its end or with what cuts it off; a control sequence; another escape. Controls that are
+  // obeyed at once may come in the middle of each.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: it is about these.
   /\x1b[\x00-\x17\x19\x1c-\x1f\x7f]*(?:\](?<title>[^\x07\x18\x1a\x1b]*)(?:[\x07\x18\x1a]|(?=\x1b)|$)|[PX^_](?<string>[^\x18\x1a\x1b]*)(?:[\x18\x1a]|(?=\x1b)|$)|\[(?<held>[\x00-\x17\x19\x1c-\x3f\x7f]*)(?<final>[@-~])|(?<escape>[\x00-\x17\x19\x1c-\x2f\x7f]*[0-Z\\`-~]))/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is about these.
@@ -17,10 +17,10 @@ const OFF =
   "4 20 ?1 ?5 ?6 ?9 ?66 ?69 ?1000 ?1001 ?1002 ?1003 ?1004 ?1005 ?1006 ?1007 ?1015 ?1016 ?2004 ?2026 ?2031 ?2048 ?9001";
 const ON = "12 ?7 ?25";
 
-/** Letters, and colours. */
+/** Resets the character set and the colours. */
 const USUAL_TEXT = "\u001b(B\u000f\u001b[0m";
 
-/** A terminal as a table: everything in it, and nothing kept between two texts. */
+/** A terminal as a table of modes, which reads the whole text at once. */
 function terminalAfter(text: string) {
   const fresh = () => ({
     ...Object.fromEntries(OFF.split(" ").map((mode) => [mode, false])),
@@ -122,7 +122,7 @@ const piece = fc.oneof(
 );
 const text = fc.array(piece, { maxLength: 30, size: "max" }).map((pieces) => pieces.join(""));
 
-/** Cut anywhere, also within a character. */
+/** Reads the bytes in pieces, cut anywhere, even within a character. */
 function read(bytes: Buffer, cuts: readonly number[]): TerminalModes {
   const modes = new TerminalModes();
   const at = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
@@ -131,7 +131,7 @@ function read(bytes: Buffer, cuts: readonly number[]): TerminalModes {
 }
 
 describe("the modes of a terminal", () => {
-  it("agree with a naive reading of the whole, however it is cut", () => {
+  it("agree with a naive reading of the whole output, however it is cut into pieces", () => {
     fc.assert(
       fc.property(text, fc.array(fc.nat(500)), (shown, cuts) => {
         const modes = read(Buffer.from(shown), cuts);
@@ -142,7 +142,7 @@ describe("the modes of a terminal", () => {
     );
   });
 
-  it("name only what was changed", () => {
+  it("are switched on and off only if they were changed", () => {
     expect(new TerminalModes().on()).toBe("");
     expect(new TerminalModes().off()).toBe(USUAL_TEXT);
     const modes = read(Buffer.from("\u001b[?1049h\u001b[?1000;1006h\u001b[>1u\u001b[?25l\u001b[2 q"), []);
@@ -152,7 +152,7 @@ describe("the modes of a terminal", () => {
     );
   });
 
-  it("are known behind any amount of output, and a replay begins with them and with no half sequence", () => {
+  it("are known after any amount of output, and a replay begins with them and not inside a sequence", () => {
     const replay = new Replay();
     const line = Buffer.from("\u001b[38;5;123m0123456789\u001b[0m\r\n");
     replay.add(Buffer.from("\u001b[?1049h\u001b[?1003h\u001b[?2004h"));
@@ -164,7 +164,7 @@ describe("the modes of a terminal", () => {
     expect("\u001b0123456789\r\n").toContain(shown[modes.length]);
     expect(terminalAfter(shown)).toMatchObject({ other: true, "?1003": true, "?2004": true });
     expect(replay.modes().isPasteBracketed).toBe(true);
-    // One string that never ends is nothing to see.
+    // A string that never ends shows nothing.
     replay.add(Buffer.from(`\u001b]52;c;${"a".repeat(200_000)}`));
     expect(replay.bytes().toString("latin1")).not.toContain("aaa");
     replay.add(Buffer.from("\u0007\u001b[?1049l\u001b[?2004lseen"));

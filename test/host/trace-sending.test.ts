@@ -1,6 +1,6 @@
 /**
- * A trace is sent to a real receiver, with ids of the journal and with headers that nothing else sees; and a collector
- * that hangs, lies or is not there changes nothing.
+ * A trace is sent to a real collector, with ids from the journal and with headers that nothing else sees. A
+ * collector that hangs, misbehaves or is not there changes nothing.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -24,10 +24,10 @@ const logOf = (home: HostHome, id: string) =>
   readFileSync(home.sessionDir(id, "log", "telemetry.log"), "utf8");
 
 describe("a trace", () => {
-  it("trace-1 arrives at a receiver as it is kept, with ids of the journal; its headers are in nothing else", async () => {
+  it("trace-1 arrives at the collector as it is stored, with ids from the journal, and its headers leak nowhere", async () => {
     const value = newValue().replace(" ", "-");
     using home = new HostHome({ "a.txt": `${value}\n` });
-    // The user's own repo has it, and so have its base and its objects.
+    // The user's own repo has the value, and so do its base and its objects.
     const inFiles = () => filesWith(home.dir, value).filter((path) => !path.includes("/repos/"));
     let seen: string[] = [];
     await using collector = await Collector.open((response) => {
@@ -81,7 +81,7 @@ describe("a trace", () => {
     expect(shown.stdout).toMatch(/^artifacts .*result.json, summary.md, trace.json in \/.*artifacts$/m);
   });
 
-  it("is kept where its collector hangs, and neither the task nor the next one waits for that", async () => {
+  it("is kept if its collector hangs, and neither its task nor the next one waits for it", async () => {
     using home = new HostHome();
     const hanging = await Collector.open(() => {});
     const env = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: hanging.url };
@@ -108,7 +108,7 @@ describe("a trace", () => {
     expect(hanging.got).toHaveLength(1);
   });
 
-  it("is kept where nothing listens, and the log says that it was not sent", async () => {
+  it("is kept if there is no collector at the address, and the log says that it was not sent", async () => {
     using home = new HostHome();
     const gone = await Collector.open();
     const { url } = gone;
@@ -132,7 +132,7 @@ describe("a collector", () => {
     return collector && post(collector, Buffer.from("{}"));
   };
 
-  it("that sends elsewhere is not followed", async () => {
+  it("that redirects to another address is not followed", async () => {
     await using other = await Collector.open();
     await using collector = await Collector.open((response) => {
       response.writeHead(307, { location: `${other.url}/v1/traces` }).end();
@@ -141,7 +141,7 @@ describe("a collector", () => {
     expect(other.got).toEqual([]);
   });
 
-  it("that never answers, or never ends its answer, takes no more than its time", async () => {
+  it("that never answers, or never ends its answer, does not hold up the sender", async () => {
     await using silent = await Collector.open(() => {});
     expect(await sent(silent.url)).toBe("no answer within 500 ms");
     await using endless = await Collector.open((response) => {
@@ -152,7 +152,7 @@ describe("a collector", () => {
     expect(await sent(endless.url)).toBeUndefined();
   });
 
-  it("that refuses says how, and a header that can't be sent is not told", async () => {
+  it("that refuses is reported with its status; a header that can't be sent is reported without its content", async () => {
     await using refusing = await Collector.open((response) => response.writeHead(401).end("who are you?"));
     expect(await sent(refusing.url)).toBe("it answered 401");
     const broken = await sent(refusing.url, { OTEL_EXPORTER_OTLP_HEADERS: "a=b%0D%0Ac: d" });

@@ -1,5 +1,5 @@
 /**
- * What every HTTP endpoint of ours has in common, asked of a real server on a socket.
+ * What all HTTP endpoints of Holdfast have in common, tested with a real server on a socket.
  */
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -32,7 +32,7 @@ interface Asked {
   readonly form?: FailureForm;
 }
 
-/** One request to a server that does this. */
+/** Sends one request to a server that answers like this. */
 async function ask(
   answer: (request: IncomingMessage, response: ServerResponse) => unknown,
   { headers = {}, chunks = [], form = PLAIN }: Asked = {},
@@ -67,7 +67,7 @@ const route = (method: "GET" | "POST", path: string): Route<object> => ({
 describe("routes", () => {
   const routes = [route("GET", "/v1/a"), route("GET", "/v1/a/:id"), route("POST", "/v1/a/:id/b/:other")];
 
-  it("are found by method and path, with what stands in the path", () => {
+  it("are found by method and path, with the values of the path's parameters", () => {
     expect(findRoute(routes, "GET", "/v1/a")).toEqual({ route: routes[0], params: {} });
     expect(findRoute(routes, "GET", "/v1/a/x%20y")).toEqual({ route: routes[1], params: { id: "x%20y" } });
     expect(findRoute(routes, "POST", "/v1/a/1/b/2")?.params).toEqual({ id: "1", other: "2" });
@@ -75,7 +75,7 @@ describe("routes", () => {
     expect([hasPath(routes, "/v1/a"), hasPath(routes, "/v1")]).toEqual([true, false]);
   });
 
-  it("match whole paths only, and no part that is empty", () => {
+  it("match whole paths only, and no empty part of one", () => {
     for (const path of ["", "/", "/v1", "/v1/a/", "/v1/a/x/", "/v1/a/x/b", "/v1/a//b/2", "x/v1/a", "/V1/a"])
       expect(hasPath(routes, path), path).toBe(false);
     const part = fc.string({ minLength: 1 }).filter((text) => !text.includes("/"));
@@ -86,7 +86,7 @@ describe("routes", () => {
     );
   });
 
-  it("a path that is none is refused", () => {
+  it("a URL without a valid path is refused", () => {
     expect(urlOf({ url: "/v1/a?wait=3" } as IncomingMessage).pathname).toBe("/v1/a");
     expect(() => urlOf({ url: "http://[" } as IncomingMessage)).toThrow("is not a path");
   });
@@ -95,14 +95,14 @@ describe("routes", () => {
 describe("a request", () => {
   const saying = (headers: Record<string, string>) => ({ headers }) as unknown as IncomingMessage;
 
-  it("is from whom its bearer token says, and no other form of it", () => {
+  it("takes its token from a Bearer authorization header, and from nowhere else", () => {
     expect(bearerOf(saying({ authorization: "Bearer abc" }))).toBe("abc");
     for (const authorization of ["", "Bearer", "Bearer ", "bearer abc", "Basic abc", "Bearer a b"])
       expect(bearerOf(saying({ authorization })), authorization).toBeUndefined();
     expect(bearerOf(saying({ cookie: "token=abc" }))).toBeUndefined();
   });
 
-  it("is for us if it names this machine and this port, and comes from no other origin", () => {
+  it("is accepted only if its host is this machine and port, and its origin is no other one", () => {
     const passes = (headers: Record<string, string>, port: number | null) => {
       try {
         assertLocal(saying(headers), port);
@@ -132,7 +132,7 @@ describe("a body", () => {
   const echo = async (incoming: IncomingMessage, response: ServerResponse) =>
     reply(response, 200, { text: String(await readBody(incoming, limit)) });
 
-  it("is read up to its limit, and not a byte further, whatever it says of its length", async () => {
+  it("is refused if it is a byte longer than its limit, with or without a content-length", async () => {
     expect((await ask(echo, { chunks: ["12345", "67890"] })).body).toEqual({ text: "1234567890" });
     const refused = { error: "too_long", message: "the body is longer than 10 bytes" };
     expect(await ask(echo, { chunks: ["12345", "678901"] })).toMatchObject({ status: 413, body: refused });
@@ -143,7 +143,7 @@ describe("a body", () => {
     });
   });
 
-  it("is a JSON object that says so", () => {
+  it("has to be a JSON object with the content type application/json", () => {
     expect(parseBody(Buffer.from('{"a":1}'))).toEqual({ a: 1 });
     for (const text of ["", "[]", "1", "null", "{"])
       expect(() => parseBody(Buffer.from(text)), text).toThrow("not a JSON object");
@@ -159,7 +159,7 @@ describe("a body", () => {
 describe("a failure", () => {
   const failing = (error: unknown, form?: FailureForm) => ask(() => Promise.reject(error), form && { form });
 
-  it("has its code, its message and a status; a bug of ours tells nothing of itself", async () => {
+  it("is answered with its code, message and status; a bug reveals nothing of its error", async () => {
     const known = new HoldfastError("session_not_found", "there is no session x");
     expect(await failing(known)).toMatchObject({
       status: 409,
@@ -173,13 +173,13 @@ describe("a failure", () => {
     expect((await failing(Object.assign(new Error(), { code: "ENOSPC" }))).body.error).toBe("disk_full");
   });
 
-  it("tells the way out and ends the connection where that is asked for", async () => {
+  it("tells the way out and closes the connection if its form asks for that", async () => {
     const form = { ...PLAIN, tellsWayOut: true, endsConnection: true };
     const { headers, body } = await failing(new HoldfastError("session_not_found", "x"), form);
     expect([headers.connection, body.wayOut]).toEqual(["close", expect.stringContaining("holdfast ls")]);
   });
 
-  it("that comes after the answer began cuts it off", async () => {
+  it("cuts the answer off if it comes after the answer began", async () => {
     const cut = ask((_, response) => {
       response.writeHead(200).write("{");
       throw new Error("too late");

@@ -45,7 +45,7 @@ function watchedDisk() {
 }
 
 describe("append", () => {
-  it("journal-1 acknowledges only after the bytes are synced, and the directory too for a new segment", async () => {
+  it("journal-1 acknowledges a record only after its bytes are synced, and syncs the name of a new segment", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const { disk, calls } = watchedDisk();
@@ -82,7 +82,7 @@ describe("append", () => {
     await writer.close({ witness: false });
   });
 
-  it("shares one write and one sync among appends that overlap", async () => {
+  it("shares one sync among appends that overlap", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const { disk, calls } = watchedDisk();
@@ -113,7 +113,7 @@ describe("append", () => {
     expect(readdirSync(join(session, "journal"))).toHaveLength(6);
   });
 
-  it("never writes a time before that of the last record, though the clock jumps back", async () => {
+  it("never writes an earlier time than the last record's, even if the clock jumps back", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const times = [5_000_000, 1_000_000, 5_000_001, 0];
@@ -129,7 +129,7 @@ describe("append", () => {
     ]);
   });
 
-  it("blob-2 stores a blob again when the one of that name has been spoiled", async () => {
+  it("blob-2 writes a blob again if the file of that name has other bytes", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const { writer } = await openForTest(session);
@@ -144,7 +144,7 @@ describe("append", () => {
     await writer.close({ witness: true });
   });
 
-  it("keeps lines short: ten megabytes become a blob", async () => {
+  it("moves long values into blobs, so that lines stay short", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const { writer } = await openForTest(session);
@@ -159,7 +159,7 @@ describe("append", () => {
     expect(readdirSync(join(session, "blobs"))).toHaveLength(2);
   });
 
-  it("files and directories of a journal are their owner's alone", async () => {
+  it("creates files that only their owner can read and write", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const { writer } = await openForTest(session);

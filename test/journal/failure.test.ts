@@ -43,7 +43,7 @@ function faultyDisk(operation: "datasync" | "write", nth: number, code: string, 
 }
 
 describe("a disk that fails", () => {
-  it("journal-5 after a failed sync the handle is never used again, and every later append fails", async () => {
+  it("journal-5 a writer whose sync failed never syncs that file again and fails every later append", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const { disk, syncsAfterFailure } = faultyDisk("datasync", 4, "EIO");
@@ -73,7 +73,7 @@ describe("a disk that fails", () => {
     expect((await load?.())?.toString()).toContain('"number":3');
   });
 
-  it("journal-5 a session whose journal failed does nothing more, and a resume finds out what was written", async () => {
+  it("journal-5 a session whose journal failed refuses all work, and a resume closes its open turn", async () => {
     using home = new TestHome();
     const good = await home.open();
     const id = await good.openSession().then(async (session) => {
@@ -99,7 +99,7 @@ describe("a disk that fails", () => {
     ).toBe(true);
   });
 
-  it("a full disk in the middle of a batch: the records that were written are acknowledged, the rest is refused and cut", async () => {
+  it("when the disk fills up during a batch, the written records are acknowledged and the rest are refused", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const { disk } = faultyDisk("write", 2, "ENOSPC", 700);

@@ -6,7 +6,7 @@ import { sessionWithTurns, TestHome } from "../support/home.ts";
 const spoke = (line: string) => line.startsWith("owner") || line.startsWith("refused");
 
 describe("ownership", () => {
-  it("journal-3 of processes that try to own one session at the same time, exactly one wins, and the others learn its pid", async () => {
+  it("journal-3 exactly one of several processes that try to own a session wins, and the others learn its pid", async () => {
     using home = new TestHome();
     const id = await sessionWithTurns(await home.open(), 1);
     for (let round = 0; round < 6; round += 1) {
@@ -25,7 +25,7 @@ describe("ownership", () => {
     expect(findings).toEqual([]);
   });
 
-  it("journal-3 a second handle in the same process is refused too", async () => {
+  it("journal-3 a second handle in the owner's process is refused, even with takeOver", async () => {
     using home = new TestHome();
     const hf = await home.open();
     await using session = await hf.openSession();
@@ -39,7 +39,7 @@ describe("ownership", () => {
     expect((await hf.showSession(session.id)).status).toBe("open");
   });
 
-  it("the lock dies with its process", async () => {
+  it("a killed owner's session can be resumed, because the lock ends with its process", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 1);
@@ -52,7 +52,7 @@ describe("ownership", () => {
     expect(session.state.turns).toBe(1);
   });
 
-  it("journal-3 a stopped owner that was taken over can't append when it wakes: it was ended first", async () => {
+  it("journal-3 a take-over ends a stopped owner, so that it can't append when it wakes", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 1);
@@ -78,7 +78,7 @@ describe("ownership", () => {
     expect(numbers).toEqual([1, 3]);
   });
 
-  it("journal-3 an owner whose lock evaporated acknowledges nothing that the next owner does not have", async () => {
+  it("journal-3 an owner that lost its lock unnoticed acknowledges nothing once the next owner has begun", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 1);
@@ -101,7 +101,7 @@ describe("ownership", () => {
     expect((await hf.auditSession(id)).findings).toEqual([]);
   });
 
-  it("owner-1 lock-1 nothing of ours opens owner.lock but SQLite: after every operation of a home the owner still holds it", async () => {
+  it("owner-1 lock-1 the owner still holds owner.lock after all other operations of its home", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession({ title: "held" });
@@ -119,7 +119,7 @@ describe("ownership", () => {
     await session.pause();
   });
 
-  it("owner-2 owner.json goes with a clean release and is its owner's alone", async () => {
+  it("owner-2 owner.json names the owner's pid, and a clean release removes it", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();

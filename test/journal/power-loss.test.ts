@@ -1,5 +1,5 @@
 /**
- * Power goes at any step, and takes with it what no sync covered: in part, wholly, out of order.
+ * Power fails at any step and takes what no sync covered: part or all of it, in any order.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -9,11 +9,11 @@ import { custom, makeSessionDir, openForTest, readAll } from "../support/journal
 import { PowerLoss, PowerLossDisk } from "../support/power-loss-disk.ts";
 
 describe("power loss", () => {
-  it("journal-1 journal-4 never takes an acknowledged record, and never leaves a journal that can't be opened", async () => {
+  it("journal-1 journal-4 never takes an acknowledged record and never leaves a journal that can't be opened", async () => {
     let torn = 0;
     await fc.assert(
       fc.asyncProperty(
-        // Sizes of batches, how long each record is, when power goes, and what is lost then.
+        // Sizes of batches, how long each record is, when power fails, and what is lost then.
         fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 12 }),
         fc.constantFrom(10, 1500, 6000, 40_000),
         fc.integer({ min: 1, max: 60 }),
@@ -64,7 +64,7 @@ describe("power loss", () => {
     expect(torn).toBeGreaterThan(10);
   });
 
-  it("journal-6 a crash at every single step of a rollover loses nothing", async () => {
+  it("journal-6 at any step of a rollover loses no acknowledged record", async () => {
     for (let dieAt = 1; ; dieAt += 1) {
       using dir = new TempDir(memoryDir);
       const session = makeSessionDir(dir.join("s"));

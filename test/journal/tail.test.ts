@@ -42,7 +42,7 @@ async function damageIn(session: string): Promise<boolean> {
 }
 
 describe("the tail of a journal", () => {
-  it("journal-4 cut at any byte of its last three records: the rest is kept, the torn bytes are set aside and said", async () => {
+  it("journal-4 recovery keeps all whole records and sets the torn bytes aside, wherever the tail was cut", async () => {
     using dir = new TempDir();
     const original = makeSessionDir(dir.join("original"));
     await crashed(original, 8);
@@ -71,7 +71,7 @@ describe("the tail of a journal", () => {
     }
   });
 
-  it("journal-4 takes a lost page in the last batch for a torn tail, also when later pages survived", async () => {
+  it("journal-4 a lost page in the last batch is a torn tail, even if later pages survived", async () => {
     using dir = new TempDir();
     const original = makeSessionDir(dir.join("original"));
     const { writer } = await openForTest(original);
@@ -95,7 +95,7 @@ describe("the tail of a journal", () => {
     }
   });
 
-  it("journal-4 takes the same hole for damage when a later record vouches for what was there", async () => {
+  it("journal-4 a lost page is damage if a later record vouches for what was there", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     await crashed(session, 5);
@@ -107,11 +107,11 @@ describe("the tail of a journal", () => {
       code: "session_damaged",
       facts: { file: LAST, offset: starts[3], seq: 3 },
     });
-    // Damage is never cut by itself: nothing in the directory has changed.
+    // Damage is never cut off automatically, so nothing in the directory has changed.
     expect(readdirSync(join(session, "journal"))).toEqual(["000001.jsonl"]);
   });
 
-  it("journal-4 takes a whole last line with a wrong hash for damage, not for a torn tail", async () => {
+  it("journal-4 a whole last line with a wrong hash is damage, not a torn tail", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     await crashed(session, 5);
@@ -122,7 +122,7 @@ describe("the tail of a journal", () => {
     expect(await damageIn(session)).toBe(true);
   });
 
-  it("journal-1 writes again what was perhaps never synced before it goes on, byte for byte", async () => {
+  it("journal-1 a new owner first writes again, byte for byte, the record that was perhaps never synced", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     await crashed(session, 5);
@@ -137,7 +137,7 @@ describe("the tail of a journal", () => {
     expect(await readAll(session)).toEqual(before);
   });
 
-  it("journal-3 ignores what a stale owner adds to a segment that was taken over", async () => {
+  it("journal-3 readers ignore what a stale owner adds to a segment that was taken over", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     await crashed(session, 3);
@@ -153,12 +153,12 @@ describe("the tail of a journal", () => {
     expect(await readAll(session)).toEqual(before);
   });
 
-  it("journal-3 acknowledges nothing once another owner has begun the next segment", async () => {
+  it("journal-3 a writer acknowledges nothing once another owner has begun the next segment", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const first = await openForTest(session);
     await first.writer.append(...custom(1));
-    // No lock is held in this test: this is what is left when one evaporates.
+    // No lock is held in this test, as if the first owner had lost its lock unnoticed.
     const second = await openForTest(session);
     await expect(first.writer.append(...custom(2))).rejects.toMatchObject({ code: "session_taken_over" });
     await expect(first.writer.append(...custom(3))).rejects.toMatchObject({ code: "session_taken_over" });
@@ -183,7 +183,7 @@ describe("the tail of a journal", () => {
     expect(first.writer.failure).toMatchObject({ code: "session_taken_over" });
   });
 
-  it("a crash between claiming a segment and writing its header leaves nothing that counts", async () => {
+  it("a segment that a crash left without a header is ignored", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     await crashed(session, 3);
@@ -215,7 +215,7 @@ describe("the tail of a journal", () => {
       const path = join(session, LAST);
       writeFileSync(path, readFileSync(path, "utf8") + sealLine(form, first?.hash).line);
       const read = await readAll(session).catch((error) => error.code);
-      // Above every mark it is a torn tail, unless it is a whole record that is only too old.
+      // Above every mark such a line is a torn tail, or damage if it is a whole record that is only too old.
       expect(read === "session_damaged" || read.length === 1, form).toBe(true);
     }
   });
@@ -239,7 +239,7 @@ describe("the tail of a journal", () => {
     await writer.close({ witness: true });
   });
 
-  it("refuses a journal of a newer format and says so", async () => {
+  it("a journal of a newer format is refused as such", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     await crashed(session, 2);
@@ -249,7 +249,7 @@ describe("the tail of a journal", () => {
     await expect(openForTest(session)).rejects.toMatchObject({ code: "newer_format" });
   });
 
-  it("a reader beside a writer never sees more than was acknowledged or will be", async () => {
+  it("a reader beside a writer sees records without gaps, and never fewer than before", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const { writer } = await openForTest(session);
@@ -278,7 +278,7 @@ describe("the tail of a journal", () => {
     let known: Position | undefined;
     for await (const { end } of readDurable(session)) known = end;
 
-    // It has found two segments, and has read only the first when a third begins and the second is cut.
+    // The reader has found two segments and read one record when a third begins and the second is cut.
     const reading = readDurable(session, { known });
     const seqs = [(await reading.next()).value];
     await crashed(session, 1);
@@ -309,13 +309,13 @@ describe("the tail of a journal", () => {
       throw Object.assign(new Error("EIO"), { code: "EIO" });
     };
     expect(await read(refusing)).toEqual({ seqs: [1, 2, 3, 4], end: 4 });
-    // Once its owner has let go, the witness vouches for all of it.
+    // After a clean close the witness vouches for all records.
     const { writer } = await openForTest(session);
     await writer.close({ witness: true });
     expect(await read(refusing)).toEqual({ seqs: [1, 2, 3, 4, 5], end: 5 });
   });
 
-  it("opens a journal whose directory was copied without the lock", async () => {
+  it("a journal that was copied without its lock can be opened", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     await crashed(session, 3);

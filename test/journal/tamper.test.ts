@@ -1,5 +1,5 @@
 /**
- * journal-2: whatever is done to the bytes of a closed session is detected, and located.
+ * journal-2: any change to the bytes of a closed session is detected and located.
  */
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,14 +10,14 @@ import { SEAL_LENGTH, sealLine } from "../../src/util/index.ts";
 import { memoryDir, TestHome } from "../support/home.ts";
 
 const RECORDS = 100;
-/** Every byte takes minutes: that is for the long run. Elsewhere a part of them, other ones each time. */
+/** Trying every byte takes minutes, so only the long run does it. Other runs try a random sample. */
 const STEP = process.env["HOLDFAST_LONG"] ? 1 : 21;
 const offsetsIn = ({ length }: Buffer) => {
   const first = Math.floor(Math.random() * STEP);
   return Array.from({ length: Math.ceil((length - first) / STEP) }, (_, index) => first + index * STEP);
 };
 
-describe("a closed session of 100 records", () => {
+describe("the audit of a closed session", () => {
   let home: TestHome;
   let session: string;
   let segment: string;
@@ -56,7 +56,7 @@ describe("a closed session of 100 records", () => {
     }
   }
 
-  /** The same without blobs and caches, which the byte in question can't touch: there are many bytes. */
+  /** Like `findings` without blobs and caches, because these bytes don't affect them and are many. */
   async function scanned(bytes: Buffer): Promise<Damage | undefined> {
     writeFileSync(join(session, segment), bytes);
     try {
@@ -72,20 +72,20 @@ describe("a closed session of 100 records", () => {
   /** The start of the line that holds a byte. */
   const lineOf = (offset: number) => starts.findLast((start) => start <= offset) as number;
 
-  it("journal-2 every flipped byte is detected, in the line that holds it", async () => {
+  it("journal-2 detects every flipped byte in the line that holds it", async () => {
     for (const offset of offsetsIn(content)) {
       const flipped = Buffer.from(content);
       flipped[offset] = (flipped[offset] as number) ^ (1 << (offset % 8));
       const [found] = await findings(segment, flipped);
       expect(found, `byte ${offset}`).toBeDefined();
-      // The first segment's header stands alone; what follows it is found where it stands.
+      // Damage to the header is only known to be in this file; later damage is found at its exact offset.
       if (offset >= (starts[1] as number))
         expect(found, `byte ${offset}`).toMatchObject({ file: segment, offset: lineOf(offset) });
       else expect(found?.file).toBe(segment);
     }
   });
 
-  it("journal-2 every removed byte, and a byte put in anywhere, is detected at its place", async () => {
+  it("journal-2 detects every removed or inserted byte at its place", async () => {
     for (const offset of offsetsIn(content)) {
       const removed = Buffer.concat([content.subarray(0, offset), content.subarray(offset + 1)]);
       const gone = await scanned(removed);
@@ -104,7 +104,7 @@ describe("a closed session of 100 records", () => {
     }
   });
 
-  it("journal-2 every removed, doubled or swapped record is detected at its place", async () => {
+  it("journal-2 detects every removed, doubled or swapped record at its place", async () => {
     const lines = starts.map((start, index) => content.subarray(start, starts[index + 1]));
     for (let index = 1; index < lines.length; index += 1) {
       const without = lines.filter((_, other) => other !== index);
@@ -129,7 +129,7 @@ describe("a closed session of 100 records", () => {
     }
   });
 
-  it("journal-2 every cut of the end is detected by the witness, whole records and whole segments too", async () => {
+  it("journal-2 detects every cut at the end, even of whole records and segments", async () => {
     for (let length = 0; length < content.length; length += 7) {
       expect(await findings(segment, content.subarray(0, length)), `cut to ${length}`).not.toEqual([]);
     }
@@ -143,7 +143,7 @@ describe("a closed session of 100 records", () => {
     expect((await auditJournal(copy)).findings).not.toEqual([]);
   });
 
-  it("journal-2 sealed-1 every flipped byte of a blob, the manifest, the witness, the fold and the first segment is detected there", async () => {
+  it("journal-2 sealed-1 locates a flipped byte in a blob, manifest, witness, fold or first segment", async () => {
     const blob = `blobs/${readdirSync(join(session, "blobs"))[0]}`;
     for (const file of [blob, "session.json", "head.json", "fold.json", "journal/000001.jsonl"]) {
       const original = readFileSync(join(session, file));
@@ -166,7 +166,7 @@ describe("a closed session of 100 records", () => {
     }
   });
 
-  it("journal-2 records that were made anew, with a chain that fits, are not those that the witness saw", async () => {
+  it("journal-2 detects records that were rewritten with a valid hash chain, by the witness", async () => {
     const lines = content.toString().split("\n").slice(0, -1);
     let hash = JSON.parse(lines[0] ?? "").prev.hash as string;
     const forged = lines.map((line, index) => {
@@ -181,7 +181,7 @@ describe("a closed session of 100 records", () => {
     ]);
   });
 
-  it("a fold that was made anew with another state is detected too", async () => {
+  it("detects a fold that was rewritten with another state and a valid seal", async () => {
     const { openSealedJson, sealJson } = await import("../../src/util/index.ts");
     const fold = openSealedJson(readFileSync(join(session, "fold.json"))) as {
       state: Record<string, unknown>;

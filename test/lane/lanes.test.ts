@@ -1,5 +1,5 @@
 /**
- * Lanes: those that are shipped, a repo's own, and what a person asks for beside them.
+ * Lanes: the shipped ones, a repo's own, and the hosts that a person asks for in addition.
  */
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/config/index.ts";
@@ -8,7 +8,7 @@ import { acceptedPart, laneWithin, listLanes, resolveLane } from "../../src/lane
 const accepted = async (text: string) => acceptedPart(await parseConfig(text), () => true);
 
 describe("lanes", () => {
-  it("three are shipped; the default writes inside and reaches nothing", async () => {
+  it("three lanes are shipped, and the default one writes in the capsule and reaches no host", async () => {
     const nothingAsked = await accepted("");
     expect(listLanes(nothingAsked).map(({ name, isReadOnly, hosts }) => [name, isReadOnly, hosts])).toEqual([
       ["read-only", true, []],
@@ -28,7 +28,7 @@ describe("lanes", () => {
     expect(resolveLane(config, {}).name).toBe("repo-fix");
   });
 
-  it("hosts that are asked for come to those of the lane, each once, and have to be hosts", async () => {
+  it("hosts that a person asks for are added to the lane's, each once, and must be valid", async () => {
     const config = await accepted("lanes: { deps: { hosts: [b.org] } }");
     const choice = { lane: "deps", hosts: ["A.org:8080", "b.org", "a.org:8080"] };
     expect(resolveLane(config, choice).hosts).toEqual(["b.org", "a.org:8080"]);
@@ -49,7 +49,7 @@ describe("lanes", () => {
     ["look", "repo-fix", "read-only"],
     ["free", "repo-fix", "repo-fix"],
     ["gone", "repo-fix", "read-only"],
-  ])("within %s and %s is %s", async (first, second, expected) => {
+  ])("the lane that stays within both %s and %s is %s", async (first, second, expected) => {
     const config = await accepted(`lanes:
       edits: { write: [edit_file] }
       deps: { hosts: [b.org] }
@@ -59,7 +59,7 @@ describe("lanes", () => {
     expect(laneWithin(config, first, second)).toBe(expected);
   });
 
-  it("one that is not there is named, with those that are", async () => {
+  it("an unknown lane is refused with a list of the lanes", async () => {
     const config = await accepted("lanes: { deps: {} }");
     for (const lane of ["depths", "constructor", "__proto__", ""])
       expect(() => resolveLane(config, { lane }), lane).toThrow(

@@ -1,6 +1,5 @@
 /**
- * What was accepted of a repo's file: it is stored as one acceptance, also when others are made at the same
- * time.
+ * What a person accepted of a repo's file: each acceptance is stored as one, even if several are made at once.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -32,7 +31,7 @@ const having = (...sets: Widening[][]): Trust =>
 const openIn = (trust: Trust, ...words: Widening[]) => judge(trust, words).open.map(({ value }) => value);
 
 describe("trust", () => {
-  it("trust-2 words count as they were accepted together; two acceptances are not combined", () => {
+  it("trust-2 words count if one acceptance has them all, and two acceptances are not combined", () => {
     const trust = having([word("a"), word("b")], [word("c", "setup_hosts")]);
     expect(openIn(trust, word("a"), word("b"))).toEqual([]);
     expect(openIn(trust, word("b"))).toEqual([]);
@@ -43,7 +42,7 @@ describe("trust", () => {
     expect(openIn(trust, word("a", "setup_hosts"))).toEqual(["a"]);
   });
 
-  it("trust-2 for any file: what is left of it was accepted in one piece", () => {
+  it("trust-2 the words that count of any file were accepted together", () => {
     fc.assert(
       fc.property(fc.array(configs, { maxLength: 4 }), configs, (before, config) => {
         const trust = having(...before.map((one) => wideningsOf(one)));
@@ -56,12 +55,12 @@ describe("trust", () => {
     );
   });
 
-  it("the hash depends on the words, and not on their order", () => {
+  it("the hash depends on the words but not on their order", () => {
     expect(hashOf([word("a"), word("b"), word("a")])).toBe(hashOf([word("b"), word("a")]));
     expect(hashOf([word("a")])).not.toBe(hashOf([word("b")]));
   });
 
-  it("what was declined is known, until it is accepted", () => {
+  it("words that were declined stay declined until they are accepted", () => {
     const declined = declining(noTrust, [word("a")]);
     expect(judge(declined, [word("a")])).toMatchObject({ isDeclined: true, open: [word("a")] });
     expect(judge(declined, [word("b")]).isDeclined).toBe(false);
@@ -71,7 +70,7 @@ describe("trust", () => {
     });
   });
 
-  it("is stored for each repo in a file that only its user can read; a changed file counts as empty", async () => {
+  it("is stored for each repo in a file that only its user can read; a changed or linked file counts as empty", async () => {
     using home = new TestHome();
     const place = { homeDir: home.path, repo: "app-0123" };
     expect(readTrust(place)).toEqual(noTrust);
@@ -94,7 +93,7 @@ describe("trust", () => {
     expect(readTrust(place).accepted).toHaveLength(2);
   });
 
-  it("acceptances at the same time are all kept", async () => {
+  it("acceptances that several processes make at the same time are all kept", async () => {
     using home = new TestHome();
     const fixture = join(import.meta.dirname, "..", "fixtures", "accept-words.ts");
     const ends = Array.from({ length: 4 }, (_, at) =>

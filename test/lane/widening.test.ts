@@ -1,5 +1,5 @@
 /**
- * Which words of a repo's file widen, and what remains without them: only words that a person accepted.
+ * Which words of a repo's file widen, and that of these only the ones count that a person accepted.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -10,11 +10,11 @@ import { configs } from "../support/configs.ts";
 
 const none = () => false;
 const all = () => true;
-/** What the user of these files would let a session spend. */
+/** The budget that the user's own settings give a session. */
 const own = { usd: 5 };
 
-describe("what a repo's file may do by itself", () => {
-  it("trust-1 for any file, every word that widens in the result was accepted", () => {
+describe("a repo's file", () => {
+  it("trust-1 widens only by words that were accepted", () => {
     fc.assert(
       fc.property(configs, fc.integer({ min: 0, max: 1 << 20 }), (config, choice) => {
         const words = wideningsOf(config, own).map(wordOf);
@@ -25,7 +25,7 @@ describe("what a repo's file may do by itself", () => {
     );
   });
 
-  it("trust-1 with nothing accepted, no lane of it reaches a host or leaves anything unasked, and the default is no wider", () => {
+  it("trust-1 reaches no host, skips no approval and raises no budget if nothing was accepted", () => {
     fc.assert(
       fc.property(configs, (config) => {
         const left = acceptedPart(config, none, own);
@@ -41,7 +41,7 @@ describe("what a repo's file may do by itself", () => {
           expect(tools.approval).toContain("external");
         }
         expect(resolveLane(left, {}).hosts).toEqual([]);
-        // What it narrows, it narrows.
+        // Words that narrow count without acceptance.
         if (config.lane !== "online")
           expect(resolveLane(left, {}).isReadOnly).toBe(
             config.lane === "read-only" || config.lanes[config.lane]?.write.length === 0,
@@ -50,7 +50,7 @@ describe("what a repo's file may do by itself", () => {
     );
   });
 
-  it("with everything accepted, all of it counts", () => {
+  it("counts as a whole if everything was accepted", () => {
     fc.assert(
       fc.property(configs, (config) => {
         expect(acceptedPart(config, all)).toEqual({ ...config, isAccepted: true });
@@ -62,21 +62,25 @@ describe("what a repo's file may do by itself", () => {
     ["an include", "capsule: { include: [.env, certs] }", ["capsule.include .env", "capsule.include certs"]],
     ["hosts for set-up", "setup_hosts: [a.org]", ["setup_hosts a.org"]],
     ["a lane with hosts", "lanes: { x: { hosts: [a.org] } }", ["lanes.x.hosts a.org"]],
-    ["a wide default", "lane: online", ["lane online"]],
-    ["a wide default of its own", "lane: x\nlanes: { x: { hosts: ['*'] } }", ["lanes.x.hosts *", "lane x"]],
+    ["a wide default lane", "lane: online", ["lane online"]],
+    [
+      "a wide default lane of its own",
+      "lane: x\nlanes: { x: { hosts: ['*'] } }",
+      ["lanes.x.hosts *", "lane x"],
+    ],
     ["an agent's variables", "agents: { a: { adapter: claude, env: [DB] } }", ["agents.a.env DB"]],
     ["an agent in a wide lane", "agents: { a: { adapter: claude, lane: online } }", ["agents.a.lane online"]],
     ["an agent with limits", "agents: { a: { adapter: claude, budget: { usd: 99 } } }", []],
     ["set-up without hosts", "capsule: { setup: npm ci }", []],
-    ["a narrow default", "lane: read-only", []],
+    ["a narrow default lane", "lane: read-only", []],
     ["a lane that narrows", "lane: x\nlanes: { x: { write: [], approval: [write, external] } }", []],
     ["less than the user allows", "quota: { processes: 5, memory_mb: 1 }\noutput_mb: 1", []],
-  ])("%s", async (_, text, words) => {
+  ])("names exactly its words that widen: %s", async (_, text, words) => {
     const found = wideningsOf(await parseConfig(text));
     expect(found.map(({ key, value }) => `${key} ${value}`)).toEqual(words);
   });
 
-  it("a lane that leaves tools unasked is accepted with these tools, and with no others", async () => {
+  it("needs acceptance for a lane without approvals, together with exactly the tools of that lane", async () => {
     const words = async (text: string) => wideningsOf(await parseConfig(text)).map(wordOf);
     const before = await words("lanes: { x: { approval: [], external: [b, a] } }");
     expect(before).toEqual(['["lanes.x.approval",{"approval":[],"external":["a","b"]}]']);
@@ -86,7 +90,7 @@ describe("what a repo's file may do by itself", () => {
     expect(await words("lanes: { x: { external: [a], approval: [external] } }")).toEqual([]);
   });
 
-  it("of what was not accepted, a task is told what it would have had", async () => {
+  it("a task is told only of the words that were not accepted and concern its lane", async () => {
     const config = await parseConfig(
       "lane: x\nlanes: { x: { hosts: [a.org] }, y: { hosts: [b.org] } }\ncapsule: { include: [.env] }",
     );

@@ -38,7 +38,7 @@ const begun = (places: readonly Place[], own?: Partial<Circumstances>) =>
     .map(({ place: { order } }) => order);
 
 describe("admission", () => {
-  it("lets begin what fits beside the reserve, and says of the rest why it waits", () => {
+  it("lets the sessions begin that fit beside the reserve, and says why the others wait", () => {
     const places = [1, 2, 3, 4, 5].map((order) => place(order, "waiting"));
     // 4000 available, 800 reserved: three of a thousand.
     expect(begun(places)).toEqual([1, 2, 3]);
@@ -48,19 +48,19 @@ describe("admission", () => {
     expect(decide(places, circumstances())[4]?.reason).toBe("other sessions are before it in the line");
   });
 
-  it("counts what those who run have not taken yet, and not twice what they have", () => {
+  it("counts the memory that running sessions still need, and not again what they already use", () => {
     const running = [place(1, "granted"), place(2, "granted")];
     const waiting = [3, 4, 5].map((order) => place(order, "waiting"));
     expect(begun([...running, ...waiting])).toEqual([3]);
-    // They hold all they ever needed: it is not available any more, and nothing more is promised.
+    // They use all that they need: it is no longer available, and nothing more is kept free for them.
     expect(begun([...running, ...waiting], { useOf: () => 1000 * MB })).toEqual([3, 4, 5]);
   });
 
-  it("keeps to --max-sessions and --max-memory, of the home and of one alone", () => {
+  it("keeps to --max-sessions and --max-memory of the home, and to a session's own limit", () => {
     const places = [1, 2, 3].map((order) => place(order, "waiting"));
     expect(begun(places, { limits: { maxSessions: 2, maxMemoryBytes: null } })).toEqual([1, 2]);
     expect(begun(places, { limits: { maxSessions: null, maxMemoryBytes: 1500 * MB } })).toEqual([1]);
-    // One that asks for more quiet than the others waits by itself.
+    // A session with a lower limit of its own waits, and those after it do not wait for it.
     const shy = [place(1, "granted"), place(2, "waiting", "agent", { maxSessions: 1 }), place(3, "waiting")];
     expect(begun(shy)).toEqual([3]);
     expect(decide(shy, circumstances())[0]?.reason).toBe("1 session runs, and the limit is 1");
@@ -82,7 +82,7 @@ describe("admission", () => {
     )
     .map((all) => all.map(({ state, need }, index) => ({ place: place(index, state, String(need)), need })));
 
-  it("line-1 no session overtakes another when room is short: the first in the line begin", () => {
+  it("line-1 lets no session overtake another when room is short: the first in the line begin", () => {
     fc.assert(
       fc.property(
         someMemory,
@@ -105,7 +105,7 @@ describe("admission", () => {
     );
   });
 
-  it("line-2 what runs and begins needs no more than there is, unless it is alone; and one may always run", () => {
+  it("line-2 gives out no more memory than there is, but always lets one session run", () => {
     fc.assert(
       fc.property(someMemory, somePlaces, (memory, all) => {
         const needOf = (need: string) => Number(need) * MB;

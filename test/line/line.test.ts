@@ -23,7 +23,7 @@ const base: Place = {
 };
 
 describe("the line", () => {
-  it("line-3 a place whose process is gone goes back to the line, or away if it had begun", async () => {
+  it("line-3 a place whose process is gone waits again, or is removed if the process had taken it", async () => {
     using test = new TestHome();
     const home = await openHome({ home: test.dir });
     const settled = (place: Place) =>
@@ -40,7 +40,7 @@ describe("the line", () => {
     // The process that was to open its session was killed.
     const unborn = await settled({ ...base, session: "sess_01k00000000000000000000009", maker: gone });
     expect(unborn.map(({ session }) => session)).not.toContain("sess_01k00000000000000000000009");
-    // Its process was killed in the middle of its work: to go on or not is decided anew.
+    // Its process was killed in the middle of its work: whether it goes on is decided anew.
     expect(await settled({ ...mine, sessionProcess: gone, isTaken: true })).toEqual([]);
     // By now another process has the pid.
     expect(
@@ -49,7 +49,7 @@ describe("the line", () => {
     expect(readPlace(home, id)).toBeUndefined();
   });
 
-  it("is in the order of priority, then of arrival; spoiled files are not places", async () => {
+  it("is ordered by priority, then by arrival", async () => {
     using test = new TestHome();
     const home = await openHome({ home: test.dir });
     const named = (last: number) => `sess_01k0000000000000000000000${last}` as const;
@@ -63,7 +63,7 @@ describe("the line", () => {
     expect(order).toEqual([named(2), named(1), named(3)]);
   });
 
-  it("a session that is yet to be opened gets its process from the command that opens it, and from no other", async () => {
+  it("a session that is not open yet gets its process only from the command that opens it", async () => {
     using test = new TestHome();
     const home = await openHome({ home: test.dir });
     await enterLine(home, { session: id, definition: "exec:sh", priority: 0 });

@@ -1,5 +1,5 @@
 /**
- * Bells, and where they hang: who rings is heard, whatever else goes on at the socket.
+ * Bells and the directory of their sockets: every ring is heard, whatever else goes on at the socket.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,8 +19,8 @@ import {
 import { runProgram } from "../../src/process/index.ts";
 import { TempDir } from "../support/home.ts";
 
-describe("the place of sockets", () => {
-  it("is one for a home, however many make it at the same time, and the same again when it was lost", async () => {
+describe("the directory of a home's sockets", () => {
+  it("is the same one for all processes that make it at once, and for one that makes it again", async () => {
     using dir = new TempDir();
     const made = await Promise.all(
       Array.from({ length: 8 }, async () => {
@@ -42,7 +42,7 @@ describe("the place of sockets", () => {
       expect(new Set(made)).toEqual(new Set([findHomeRuntimeDir(dir.path)]));
       rmdirSync(place);
       expect(makeHomeRuntimeDir(dir.path)).toBe(place);
-      // Another process has taken the name.
+      // With these permissions it could be another user's, so another name is taken.
       chmodSync(place, 0o755);
       const other = makeHomeRuntimeDir(dir.path);
       expect(other).not.toBe(place);
@@ -54,7 +54,7 @@ describe("the place of sockets", () => {
 });
 
 describe("a bell", () => {
-  it("hears every ring, also from one who is gone when there is news for all", async () => {
+  it("hears every ring, even if its sender has left while the bell sends news to all", async () => {
     using dir = new TempDir();
     let rings = 0;
     const bell = await hangBell(dir.join("bell"), async () => {
@@ -76,7 +76,7 @@ describe("a bell", () => {
     expect(await knock(dir.join("bell"))).toBe(false);
   });
 
-  it("answers a ring when it was looked, however much news there is meanwhile", async () => {
+  it("answers a ring only after the look is over, however much news there is meanwhile", async () => {
     using dir = new TempDir();
     const looks: (() => void)[] = [];
     const bell = await hangBell(dir.join("bell"), () => new Promise((resolve) => looks.push(resolve)));
@@ -93,7 +93,7 @@ describe("a bell", () => {
     bell.takeDown();
   });
 
-  it("answers `absent` if there is no bell, when its process leaves, and when it is taken down", async () => {
+  it("a ring is answered with `absent` if there is no bell, its process leaves, or it is taken down", async () => {
     using dir = new TempDir();
     const path = dir.join("bell");
     expect(await ring(path)).toBe("absent");
@@ -112,18 +112,18 @@ describe("a bell", () => {
     expect(await ring(path)).toBe("absent");
   });
 
-  it("says of a process that hangs that it is silent", async () => {
+  it("answers `silent` if its process hangs", async () => {
     using dir = new TempDir();
     const bell = await hangBell(dir.join("bell"), () => new Promise(() => {}));
     expect(await ring(dir.join("bell"), 200)).toBe("silent");
     bell.takeDown();
   });
 
-  it("rings those who listen when there is news, and when it is taken down", async () => {
+  it("wakes its listeners when there is news, and when it is taken down", async () => {
     using dir = new TempDir();
     const bell = await hangBell(dir.join("bell"), async () => {});
     const listening = listen(dir.join("bell"));
-    // The first answer is at once: something may have happened before.
+    // The first answer comes at once, because something may have happened before.
     await listening.next(10_000);
     const news = listening.next(10_000);
     for (let heard = false; !heard; await tick()) {
@@ -138,7 +138,7 @@ describe("a bell", () => {
     listening.close();
   });
 
-  it("keeps its connections when it is taken down: they end with the process", async () => {
+  it("keeps its connections when it is taken down, until its process ends", async () => {
     using dir = new TempDir();
     const child = spawn(
       process.execPath,
@@ -155,7 +155,7 @@ describe("a bell", () => {
     const gone = whenBellGone(dir.join("bell"), new AbortController().signal).then(() => {
       isGone = true;
     });
-    // Connected for certain: a later connection was answered.
+    // The connection stands for certain, because a later one was answered.
     expect(await ring(dir.join("bell"))).toBe("looked");
     child.stdin.write("down");
     await once(child.stdout, "data");

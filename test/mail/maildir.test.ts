@@ -10,7 +10,7 @@ const bytes = (text: string) => Buffer.from(text);
 const waitingIn = async (mail: Maildir) => (await mail.waiting()).map(idOf);
 
 describe("a maildir", () => {
-  it("mail-1 what was acknowledged is there, whole, wherever power goes; and what was not is there whole or not at all", async () => {
+  it("mail-1 an acknowledged message survives a power loss at any step, and no message is there in part", async () => {
     for (let dieAt = 1; ; dieAt += 1) {
       using dir = new TempDir(memoryDir);
       const disk = new PowerLossDisk(dir.join("attic"), dieAt);
@@ -38,12 +38,13 @@ describe("a maildir", () => {
     }
   });
 
-  it("mail-2 what is put in later is listed later, whatever is taken out meanwhile", async () => {
+  it("mail-2 messages are listed in the order in which they were put in, whatever is taken out", async () => {
     const step = fc.oneof(fc.constant("put" as const), fc.nat({ max: 3 }));
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         using dir = new TempDir(memoryDir);
-        // The numbers in the names begin anew when the directory is empty; the order must not depend on that.
+        // The numbers in the names start again when the directory is empty; the order must not depend on
+        // that.
         const mail = new Maildir(realDisk, dir.join("inbox"));
         let put = 0;
         let taken = 0;
@@ -62,7 +63,7 @@ describe("a maildir", () => {
     );
   });
 
-  it("mail-3 the same id is put in once, while it waits and after it was taken in", async () => {
+  it("mail-3 accepts the same id once, while it waits and after it was taken in", async () => {
     using dir = new TempDir();
     const mail = new Maildir(realDisk, dir.join("inbox"));
     expect(await mail.put("msg_a", bytes("1"))).toEqual({ isNew: true });
@@ -72,7 +73,7 @@ describe("a maildir", () => {
     expect(await waitingIn(mail)).toEqual([]);
   });
 
-  it("has what is on record to read before, while and after it is moved away, until it is emptied", async () => {
+  it("can read an envelope before, while and after it is taken in, until it is emptied", async () => {
     using dir = new TempDir(memoryDir);
     const mail = new Maildir(realDisk, dir.join("inbox"));
     await mail.put("task_1", bytes("the task"));
@@ -85,7 +86,7 @@ describe("a maildir", () => {
     expect(await mail.readTaken("task_1")).toBeUndefined();
   });
 
-  it("remembers the last thousand, and drops what is older", async () => {
+  it("remembers the last thousand ids, and forgets older ones", async () => {
     using dir = new TempDir(memoryDir);
     const mail = new Maildir(realDisk, dir.join("inbox"));
     for (let number = 1; number <= 2003; number += 1)
@@ -96,7 +97,7 @@ describe("a maildir", () => {
     expect(await mail.put("msg_00903", bytes(""))).toEqual({ isNew: true });
   });
 
-  it("what is no file of ours can be listed and is not read: a link, a directory, a giant", async () => {
+  it("lists a link, a directory or a file that is too large, but does not read it", async () => {
     using dir = new TempDir();
     const mail = new Maildir(realDisk, dir.join("inbox"));
     await mail.put("msg_a", bytes("fine"));
@@ -110,7 +111,7 @@ describe("a maildir", () => {
     expect(await waitingIn(mail)).toEqual(["msg_a", "msg_dir", "msg_big"]);
   });
 
-  it("an envelope comes back as it was; whatever else is not one", () => {
+  it("decodes what it encoded as an envelope, and nothing else; refuses a text that is too long", () => {
     const envelope = {
       kind: "message",
       id: "msg_a",

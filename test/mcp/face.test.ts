@@ -1,5 +1,5 @@
 /**
- * The gate as an agent's MCP client sees it: the official client of today, and bytes that no client would send.
+ * The gate as the current official MCP client sees it, and with bytes that no client would send.
  */
 import { describe, expect, it } from "vitest";
 import { GateHome } from "../support/gates.ts";
@@ -7,7 +7,7 @@ import { GateHome } from "../support/gates.ts";
 const text = (result: unknown) => (result as { content: { text: string }[] }).content[0]?.text ?? "";
 
 describe("the MCP endpoint of a session", () => {
-  it("offers the tools of the lane, and each that is called is on record with its outcome", async () => {
+  it("offers the tools of the lane, and records each call with its outcome", async () => {
     using home = new GateHome({ "README.md": "hello\n" });
     await home.begin();
     const client = await home.client();
@@ -30,7 +30,7 @@ describe("the MCP endpoint of a session", () => {
     await home.end();
   });
 
-  it("gate-1 a tool outside the lane is not listed, and is refused if it is called", async () => {
+  it("gate-1 does not list a tool outside the lane, and refuses to call it", async () => {
     using home = new GateHome({ "README.md": "hello\n" });
     await home.begin({ tools: { read: ["read_file"], write: [] } });
     const client = await home.client();
@@ -48,7 +48,7 @@ describe("the MCP endpoint of a session", () => {
     await home.end();
   });
 
-  it("offers an agent with tools of its own what these can't do", async () => {
+  it("offers an agent with tools of its own only the tools that it lacks", async () => {
     using home = new GateHome();
     await home.begin();
     const names = (await (await home.client("beside")).listTools()).tools.map(({ name }) => name);
@@ -58,7 +58,7 @@ describe("the MCP endpoint of a session", () => {
     await home.end();
   });
 
-  it("gate-6 a body that two readers take differently is read by none", async () => {
+  it("gate-6 refuses a body that two JSON readers could take differently", async () => {
     using home = new GateHome({ "README.md": "hello\n" });
     await home.begin();
     await home.client();
@@ -101,7 +101,7 @@ describe("the MCP endpoint of a session", () => {
     await home.end();
   });
 
-  it("a call that its client takes back ends, with all that it started", async () => {
+  it("ends a call that its client cancels, with all that the call started", async () => {
     using home = new GateHome();
     await home.begin();
     const client = await home.client();
@@ -119,7 +119,7 @@ describe("the MCP endpoint of a session", () => {
     await home.end();
   });
 
-  it("refuses what is not of a tool's form before it runs", async () => {
+  it("refuses arguments that don't fit a tool's schema before the tool runs", async () => {
     using home = new GateHome();
     await home.begin();
     const client = await home.client();

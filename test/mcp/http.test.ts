@@ -1,5 +1,5 @@
 /**
- * The HTTP of the endpoint, byte by byte: what a client that is not the official one sends, and what it hears.
+ * The endpoint's HTTP, byte by byte, with a client that is not the official one.
  */
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
@@ -15,7 +15,7 @@ interface Heard {
   readonly text: string;
 }
 
-/** A client of the protocol before today's, by hand. */
+/** A client of the previous version of the protocol, written by hand. */
 class Raw {
   readonly #url: string;
   #client = "";
@@ -37,7 +37,7 @@ class Raw {
   async open(message: object, method = "POST", headers: Record<string, string> = {}) {
     const asked = request(this.#url, {
       method,
-      // One that was closed by a refusal is not used again.
+      // A connection that a refusal closed must not be used again.
       agent: false,
       headers: { ...HEADERS, ...(this.#client && { "mcp-session-id": this.#client }), ...headers },
     });
@@ -75,13 +75,13 @@ async function ofType(home: GateHome, type: string, count = 1) {
 }
 
 describe("the endpoint over HTTP", () => {
-  it("an answer that comes soon is one document, and a slow one is a stream", async () => {
+  it("sends a quick answer as one document and a slow one as a stream", async () => {
     using home = new GateHome({ "README.md": "hello\n" });
     await home.begin();
     const raw = await Raw.of(home);
     const ask = () => raw.ask("tools/call", call("read_file", { path: "README.md" }));
     let soon = await ask();
-    // On a machine that has much else to do, one may take long.
+    // On a busy machine a read may be slow, so it is tried again.
     while (soon.type !== "application/json") soon = await ask();
     expect(soon.status).toBe(200);
     expect(JSON.parse(soon.text).result.content).toEqual([{ type: "text", text: "hello\n" }]);
@@ -91,7 +91,7 @@ describe("the endpoint over HTTP", () => {
     await home.end();
   });
 
-  it("mcp-http-1 a call whose client hangs up ends, with all that it started", async () => {
+  it("mcp-http-1 ends a call whose client hangs up, with all that the call started", async () => {
     using home = new GateHome();
     await home.begin();
     const raw = await Raw.of(home);
@@ -105,7 +105,7 @@ describe("the endpoint over HTTP", () => {
     await home.end();
   });
 
-  it("mcp-http-1 a call that its client takes back keeps no connection", async () => {
+  it("mcp-http-1 closes the connection of a call that its client cancels", async () => {
     using home = new GateHome();
     await home.begin();
     const raw = await Raw.of(home);
@@ -120,7 +120,7 @@ describe("the endpoint over HTTP", () => {
     await home.end();
   });
 
-  it("refuses what is no message, another version, an unknown client and another method, and goes on", async () => {
+  it("refuses a request with a wrong body, type, version, client or method, and serves the next one", async () => {
     using home = new GateHome({ "README.md": "hello\n" });
     await home.begin();
     const raw = await Raw.of(home);

@@ -1,5 +1,5 @@
 /**
- * The program beside the door, as an agent's configuration names it: started in the sandbox by the official client.
+ * The MCP shim, as an agent's configuration names it, started in the sandbox by the official client.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { HostHome } from "../support/hosts.ts";
 const modules = join(import.meta.dirname, "..", "..", "node_modules");
 const packaged = (file: string) => join(modules, "@modelcontextprotocol", "client", "dist", file);
 
-/** What an agent would do; what it saw is its output. */
+/** Does what an agent would do, and prints what it saw. */
 const CLIENT = `
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -39,7 +39,7 @@ await client.close();
 `;
 
 describe.skipIf(!hasSandbox)("the shim", () => {
-  it("carries calls, answers side by side, and what is taken back", async () => {
+  it("carries calls, simultaneous answers and cancellations between an agent and the gate", async () => {
     using home = new HostHome({ "client.mjs": CLIENT });
     await home.open();
     const settings = { sandbox: { read: [modules] } };

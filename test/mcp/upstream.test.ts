@@ -1,5 +1,5 @@
 /**
- * MCP servers behind the gate: real ones, and ones that do what no server should. Each hurts its own calls alone.
+ * MCP servers behind the gate: real ones, and ones that misbehave, which hurt only their own calls.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ const names = async (home: GateHome) => (await home.gate.list()).map(({ name }) 
 const serverTools = async (home: GateHome) => (await names(home)).filter((name) => name.includes("__"));
 
 describe("real MCP servers behind the gate", () => {
-  it("filesystem, everything and memory: what is in the lane works, what is not is invisible and refused", async () => {
+  it("do the calls that the lane allows, and their other tools are neither listed nor callable", async () => {
     const files = { run: ["node", packaged("filesystem"), "."], files: "write", class: "write" };
     const read = ["list_directory", "read_text_file", "get_file_info"];
     const classes = Object.fromEntries(read.map((name) => [name, "read"]));
@@ -83,8 +83,8 @@ describe("real MCP servers behind the gate", () => {
   });
 });
 
-describe("a server sees and reaches nothing that its entry does not name", () => {
-  it("upstream-2 no file of the capsule, no network of the task, no variable but its own, and its value is taken out", async () => {
+describe("an upstream server", () => {
+  it("upstream-2 sees no files, network or variables that its entry does not name, and its value is redacted", async () => {
     const run = ["node", odd, "well"];
     using home = await withServers(
       {
@@ -93,7 +93,7 @@ describe("a server sees and reaches nothing that its entry does not name", () =>
       },
       { secrets: { SERVER_TOKEN: "tok-1234567890" } },
     );
-    // Something of ours answers in the task's network.
+    // A listener answers in the task's network.
     const port = await home.task.network.serve((socket) => void socket.end());
     const inside = `node -e 'net.connect(${port}, "127.0.0.1").on("connect", () => console.log("connected"))'`;
     expect((await home.gate.call("run_command", { command: inside })).text).toBe("connected\n");
@@ -111,7 +111,7 @@ describe("a server sees and reaches nothing that its entry does not name", () =>
     await home.end();
   });
 
-  it("the value of its variable is in no description of its tools, and in nothing that it says meanwhile", async () => {
+  it("has its variable's value redacted in its tool descriptions and progress messages", async () => {
     const run = ["node", odd, "tells"];
     using home = await withServers(
       { tells: { run, env: ["SERVER_TOKEN"], class: "read" } },
@@ -129,7 +129,7 @@ describe("a server sees and reaches nothing that its entry does not name", () =>
     await home.end();
   });
 
-  it("files: read shows the capsule, and keeps it from being written", async () => {
+  it("sees the capsule with `files: read`, but can't write to it", async () => {
     const files = { run: ["node", packaged("filesystem"), "."], files: "read", class: "write" };
     using home = await withServers({ files });
     expect((await home.gate.call("files__read_text_file", { path: "in-repo.txt" })).text).toContain(
@@ -141,10 +141,10 @@ describe("a server sees and reaches nothing that its entry does not name", () =>
   });
 });
 
-describe("a server that misbehaves hurts its own calls alone", () => {
+describe("an upstream server that misbehaves", () => {
   const entry = (how: string): Entry => ({ run: ["node", odd, how], class: "read", timeout_seconds: 2 });
 
-  it("hangs, crashes, floods, says noise or nothing, beside one that works", async () => {
+  it("fails only its own calls, beside a server that works", async () => {
     const kinds = [
       "hangs",
       "crashes",
@@ -172,19 +172,19 @@ describe("a server that misbehaves hurts its own calls alone", () => {
     await home.end();
   });
 
-  it("several calls at once start it once, and its schema is not run in our process", async () => {
+  it("is started once for simultaneous calls, and its schema's patterns do not run in our process", async () => {
     using home = await withServers({ well: entry("well"), slow: entry("slow") });
     const calls = Array.from({ length: 5 }, () => home.gate.call("well__look", {}));
     expect((await Promise.all(calls)).map(({ outcome }) => outcome)).toEqual(Array(5).fill("ok"));
     const starts = home.sessionDir(home.session.id, "servers", "well", "home", "starts");
     expect(readFileSync(starts, "utf8")).toBe("x");
-    // Matched here, this would take until long after the sun is gone.
+    // Matched in our process, this pattern would practically never end.
     const x = `${"a".repeat(60)}!`;
     expect(await home.gate.call("slow__look", { x })).toMatchObject({ outcome: "ok" });
     await home.end();
   });
 
-  it("is started again after it ended, and not for ever", async () => {
+  it("is started again after it crashed, but not without end", async () => {
     using home = await withServers({ once: entry("crashes-once"), ever: entry("crashes") });
     expect(await home.gate.call("once__look", {})).toMatchObject({ outcome: "error" });
     expect(await home.gate.call("once__look", { a: 1 })).toMatchObject({ outcome: "ok" });
@@ -193,7 +193,7 @@ describe("a server that misbehaves hurts its own calls alone", () => {
     await home.end();
   });
 
-  it("upstream-1 one whose tools are not those that were accepted offers none, until they are accepted again", async () => {
+  it("upstream-1 offers no tools once its tool list is not the one that was accepted", async () => {
     using home = await withServers({ shifty: entry("other-tools") });
     expect(await home.gate.call("shifty__look", {})).toMatchObject({ outcome: "ok" });
     const changed = await home.gate.call("shifty__look", {});
@@ -204,7 +204,7 @@ describe("a server that misbehaves hurts its own calls alone", () => {
   });
 });
 
-describe("an action of a server", () => {
+describe("an action of an upstream server", () => {
   const asking: GateAsked = { tools: { external: ["*"] }, holdMs: 10_000 };
   const entry = (how: string, more: object = {}): Entry => ({
     run: ["node", odd, how],
@@ -212,7 +212,7 @@ describe("an action of a server", () => {
     ...more,
   });
 
-  it("is asked for, and done by a server that sees the files while the agent stands still", async () => {
+  it("waits for an approval that names its tree and hosts, and is then done by the server", async () => {
     using home = await withServers({ sees: entry("well", { files: "read" }) }, asking);
     const operator = new Operator(home);
     const calling = home.gate.call("sees__look", { a: 1 });
@@ -225,7 +225,7 @@ describe("an action of a server", () => {
     await home.end();
   });
 
-  it("upstream-3 that got no answer is unknown, and a person is asked; a refusal of its own is none", async () => {
+  it("upstream-3 is unknown, and a person is asked, if it got no answer; the server's refusal is an error", async () => {
     using home = await withServers(
       { hangs: entry("hangs"), crashes: entry("crashes"), refuses: entry("refuses") },
       asking,

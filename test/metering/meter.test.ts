@@ -107,7 +107,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: "OpenAI chat, whole, of a server that says nothing of its kind",
+    name: "OpenAI chat, whole, without a content type",
     api: "openai",
     contentType: "",
     text: `\n ${JSON.stringify({ model: "local", usage: { prompt_tokens: 7, completion_tokens: 3 } })}`,
@@ -199,7 +199,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: "an event of several lines, as no system ends them alike",
+    name: "an event of several lines with different line ends",
     api: "openai",
     contentType: "text/event-stream",
     text: ': hello\r\rid: 1\r\ndata: {"model": "m",\r\ndata:  "usage": {"prompt_tokens": 4,\rdata: "completion_tokens": 2}}\r\n\r\n',
@@ -216,7 +216,7 @@ const CASES: readonly Case[] = [
 
 describe("the meter", () => {
   for (const { name, api, contentType, text, metered: expected } of CASES) {
-    it(`reads ${name}, however its bytes are cut`, () => {
+    it(`reads ${name}, however its bytes are split`, () => {
       const bytes = Buffer.from(text);
       expect(metered(api, contentType, [bytes])).toEqual(expected);
       expect(
@@ -237,14 +237,14 @@ describe("the meter", () => {
     });
   }
 
-  it("meters an answer that breaks off as far as it came", () => {
+  it("meters a broken-off answer as far as it came", () => {
     const bytes = Buffer.from(CASES[0]?.text ?? "");
     const half = bytes.subarray(0, bytes.indexOf("message_delta"));
     expect(metered("anthropic", "text/event-stream", [half])).toEqual({ ...claude, outputTokens: 0 });
     expect(metered("anthropic", "text/event-stream", [])).toBeUndefined();
   });
 
-  it("estimates the counts that an answer does not report, because it was cut off or was not asked to report them", () => {
+  it("estimates the counts that an answer does not report, as when it was cut off", () => {
     const estimate = (api: ModelApi, contentType: string, text: string, asked: string) => {
       const meter = new Meter({ api, contentType });
       meter.push(Buffer.from(text));
@@ -261,7 +261,7 @@ describe("the meter", () => {
     );
     const all = estimate("openai", stream, untold, asked);
     expect(all).toMatchObject({ model: "m", cacheReadTokens: 0, isEstimated: true });
-    // The text is 1,000 tokens by its length; a picture is no text.
+    // The text is 1,000 tokens by its length; a picture does not count as text.
     expect(all?.inputTokens).toBeGreaterThan(2000);
     expect(all?.inputTokens).toBeLessThan(3000);
     expect(all?.outputTokens).toBeGreaterThan(2500);
@@ -303,12 +303,12 @@ describe("the meter", () => {
     );
   });
 
-  it("uses limited memory, and counts again after an event that is too long", () => {
+  it("uses limited memory, and counts again after an event that was too long", () => {
     const piece = Buffer.alloc(1024 * 1024, "x");
     for (const contentType of ["text/event-stream", "application/json"]) {
       const meter = new Meter({ api: "openai", contentType });
       meter.push(Buffer.from("data: "));
-      // What it holds it has copied: of a piece that is always the same, nothing else takes memory.
+      // The meter copies what it holds. The piece is always the same one, so only such copies take memory.
       const before = process.memoryUsage().arrayBuffers;
       for (let pushed = 0; pushed < 200; pushed += 1) meter.push(piece);
       expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(50 * 1024 * 1024);

@@ -9,7 +9,7 @@ const million = { inputTokens: 1_000_000, outputTokens: 0, cacheReadTokens: 0, c
 const few = { inputTokens: 1000, outputTokens: 100, cacheReadTokens: 10_000, cacheWriteTokens: 100 };
 
 describe("prices", () => {
-  it("are those of the longest name that a model's own begins with", () => {
+  it("are those of the longest listed name that the model's name begins with", () => {
     const prices = new Prices();
     const input = (model: string) => prices.of(model)?.input;
     expect(input("claude-opus-4-5-20251101")).toBe(5);
@@ -17,12 +17,12 @@ describe("prices", () => {
     expect(input("gpt-5-mini-2025-08-07")).toBe(0.25);
     expect(input("gpt-5-2025-08-07")).toBe(1.25);
     expect(input("gemini-2.5-flash-lite")).toBe(0.1);
-    // The beginning of a word is no name.
+    // A listed name has to end where a part of the model's name ends.
     for (const unknown of ["gpt-4om", "gpt-5.9", "o30", "llama-4", ""])
       expect(input(unknown), unknown).toBeUndefined();
   });
 
-  it("add up tokens of each kind; a long prompt costs what a long prompt costs", () => {
+  it("add up the tokens of each kind, and are higher for a long prompt", () => {
     const { isPriced, usd } = priced("claude-haiku-4-5", few, new Prices());
     expect(isPriced).toBe(true);
     expect(usd).toBeCloseTo((1000 * 1 + 100 * 5 + 10_000 * 0.1 + 100 * 1.25) / 1_000_000, 12);
@@ -35,7 +35,7 @@ describe("prices", () => {
     );
   });
 
-  it("are the user's where settings.yaml has some; without a price, money is not counted, and a budget in money can't be kept", async () => {
+  it("come from settings.yaml first; without a price no money is counted, and no budget in money can be kept", async () => {
     const { prices: own } = await parseSettings(
       "prices:\n  claude: { input: 1, output: 2 }\n  my-model: { input: 4, output: 8, cache_read: 0, cache_write: 5 }\n",
     );

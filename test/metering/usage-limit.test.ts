@@ -17,7 +17,7 @@ function until(headers: Record<string, string>, body: unknown = "", status = 429
 }
 
 describe("a usage limit", () => {
-  it("is an answer 429 that names the time of its reset", () => {
+  it("is a 429 answer that names the time of its reset", () => {
     expect(
       until({ "anthropic-ratelimit-unified-reset": `${seconds(inTwoHours)}`, "retry-after": "60" }),
     ).toBe(inTwoHours);
@@ -32,7 +32,7 @@ describe("a usage limit", () => {
     expect(until({ "retry-after": "Mon, 16 Nov 2026 14:00:00 GMT" })).toBe(inTwoHours);
   });
 
-  it("is not a short rate limit, another status, a reset in the past, or an implausible one", () => {
+  it("is not a short rate limit, another status, or a reset that is past or implausible", () => {
     expect(until({ "retry-after": "16" })).toBeUndefined();
     expect(until({}, { error: { details: [{ retryDelay: "34.07s" }] } })).toBeUndefined();
     expect(until({})).toBeUndefined();
@@ -43,7 +43,7 @@ describe("a usage limit", () => {
     expect(until({ "retry-after": "999999999999" })).toBeUndefined();
   });
 
-  it("has a time in the form of records, whatever the answer contains", () => {
+  it("has a time in the form that records use, whatever the answer contains", () => {
     const value = fc.oneof(fc.string(), fc.nat().map(String));
     const body = fc.oneof(
       fc.string(),

@@ -11,7 +11,7 @@ const hex = ([a, b, c, d]: readonly [number, number, number, number]) =>
   `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
 
 describe("addresses", () => {
-  it("public ones are public, up to the edge of every range that is not", () => {
+  it("are public up to the edges of the ranges that are not", () => {
     for (const one of ["1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0"])
       expect(addressKind(one), one).toBe("public");
     for (const one of ["126.255.255.255", "128.0.0.0", "169.253.255.255", "169.255.0.0", "172.15.255.255"])
@@ -22,14 +22,14 @@ describe("addresses", () => {
       expect(addressKind(one), one).toBe("public");
   });
 
-  it("local networks are private", () => {
+  it("of local networks are private", () => {
     for (const one of ["10.0.0.0", "10.255.255.255", "172.16.0.1", "172.31.255.255", "192.168.0.1"])
       expect(addressKind(one), one).toBe("private");
     for (const one of ["100.64.0.0", "100.127.255.255", "fc00::1", "fdff:ffff::1"])
       expect(addressKind(one), one).toBe("private");
   });
 
-  it("this machine, its link, metadata services and reserved addresses are never reached", () => {
+  it("of this machine, its link, metadata services and reserved ranges are never reached", () => {
     const never = [
       "0.0.0.0",
       "0.1.2.3",
@@ -71,7 +71,7 @@ describe("addresses", () => {
       expect(addressKind(one), one).toBe("never");
   });
 
-  it("address-1 an IPv6 address that carries an IPv4 one is judged by it", () => {
+  it("address-1 an IPv6 address that contains an IPv4 address is judged by that one", () => {
     fc.assert(
       fc.property(address, (bytes) => {
         const kind = addressKind(bytes.join("."));
@@ -85,7 +85,7 @@ describe("addresses", () => {
     );
   });
 
-  it("every address has a kind, and the prefix of a range decides, not its spelling", () => {
+  it("an IPv6 address has the same kind in upper case and in lower case", () => {
     fc.assert(
       fc.property(fc.ipV6(), (one) => {
         expect(addressKind(one)).toBe(addressKind(one.toUpperCase()));

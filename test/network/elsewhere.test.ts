@@ -10,7 +10,7 @@ const reason = isRoot ? whyNotNobody : "these tests run as one already";
 if (reason) console.log(`left out: the network of a task as an ordinary user: ${reason}`);
 
 describe.skipIf(reason !== undefined || !hasSandbox)("an ordinary user", () => {
-  it("has the same network", () => {
+  it("passes the same tests of the network of a task", () => {
     using temp = tempOfNobody();
     const files = ["test/network/task-network.test.ts", "test/process/opener.test.ts"];
     expect(testsAgain(asNobody, temp, files)).toContain("the network of a task as an ordinary user");

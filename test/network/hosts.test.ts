@@ -1,5 +1,5 @@
 /**
- * Which hosts a pattern means: by examples, and by what must hold for every text.
+ * Which hosts a pattern matches: examples, and properties that hold for every text.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -22,8 +22,8 @@ const refusal = (text: string) => {
 };
 const allowed = (pattern: string, host: string, toPort = 443) => mayReach([parseHost(pattern)], host, toPort);
 
-describe("patterns of hosts", () => {
-  it("a name alone means 443 and 80, a port means that one", () => {
+describe("host patterns", () => {
+  it("a name alone matches ports 443 and 80, and a name with a port matches only that port", () => {
     for (const [pattern, toPort] of [
       ["example.org", 443],
       ["example.org", 80],
@@ -38,7 +38,7 @@ describe("patterns of hosts", () => {
       expect(allowed(pattern, "example.org", toPort)).toBeUndefined();
   });
 
-  it("*.example.org is every sub-domain and not the domain; * is every host", () => {
+  it("*.example.org matches every subdomain but not the domain, and * matches every host", () => {
     expect(allowed("*.example.org", "a.example.org")).toBe("matched");
     expect(allowed("*.example.org", "a.b.example.org")).toBe("matched");
     for (const other of ["example.org", "aexample.org", "example.org.evil.net", "a.example.org.evil.net"])
@@ -48,7 +48,7 @@ describe("patterns of hosts", () => {
     expect(allowed("*:8443", "example.org", 8443)).toBe("matched");
   });
 
-  it("what a refusal says to allow can be allowed, and counts", async () => {
+  it("the --host that a refusal suggests is valid and allows the refused host", async () => {
     const sentenceFor = async (host: string, toPort: number) => {
       const judged = await new Gate({ hosts: [] }).judge(host, toPort);
       return judged.kind === "refused" ? judged.refusal.sentence : "";
@@ -69,7 +69,7 @@ describe("patterns of hosts", () => {
     );
   });
 
-  it("of this machine, only a port of localhost can be named, and the proxy never leads there", () => {
+  it("only localhost:PORT can name this machine, and the proxy never leads there", () => {
     expect(parseHost("localhost:5432")).toEqual({ kind: "loopback", port: 5432 });
     expect(parseHost("LocalHost.:5432")).toEqual({ kind: "loopback", port: 5432 });
     expect(refusal("localhost")).toContain("which port");
@@ -154,7 +154,7 @@ describe("patterns of hosts", () => {
     );
   });
 
-  it("host-3 a name has one spelling: letters of any size, a dot behind it, other alphabets", () => {
+  it("host-3 a name has one spelling, whatever its case, width of letters or trailing dot", () => {
     for (const text of [
       "EXAMPLE.org",
       "example.org.",
@@ -164,12 +164,12 @@ describe("patterns of hosts", () => {
     ])
       expect(hostName(text), text).toBe("example.org");
     expect(hostName("bücher.example")).toBe("xn--bcher-kva.example");
-    // Looks the same, and is another.
+    // This one looks the same, but its a is a Cyrillic letter.
     expect(hostName("ex\u0430mple.org")).toBe("xn--exmple-4nf.org");
     expect(allowed("example.org", hostName("ex\u0430mple.org") ?? "")).toBeUndefined();
   });
 
-  it("host-3 a name in its one spelling stays as it is, and only such names are reached", () => {
+  it("host-3 a name in its one spelling stays as it is, and no other spelling is reached", () => {
     fc.assert(
       fc.property(fc.oneof(name, fc.string(), fc.string({ unit: "grapheme" })), (text) => {
         const one = hostName(text);
@@ -179,7 +179,7 @@ describe("patterns of hosts", () => {
     );
   });
 
-  it("a pattern that is written down is read as the same", () => {
+  it("a pattern stays the same when it is written as text and parsed again", () => {
     const text = fc
       .tuple(fc.constantFrom("", "*."), name, fc.option(port))
       .map(([star, host, to]) => `${star}${host}${to === null ? "" : `:${to}`}`);
@@ -191,7 +191,7 @@ describe("patterns of hosts", () => {
     );
   });
 
-  it("a wildcard matches what has labels before its name, and nothing else", () => {
+  it("a wildcard matches names with labels before its domain, and nothing else", () => {
     fc.assert(
       fc.property(name, name, (parent, other) => {
         const isBelow = other.length > parent.length && other.endsWith(`.${parent}`);
@@ -202,7 +202,7 @@ describe("patterns of hosts", () => {
     );
   });
 
-  it("a text either gives a pattern or is refused with a code", () => {
+  it("any text is either a pattern or refused with invalid_host", () => {
     fc.assert(
       fc.property(
         fc.oneof(

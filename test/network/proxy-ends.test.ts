@@ -1,5 +1,6 @@
 /**
- * The proxy, tested through its sockets: how much one client can occupy, and what is left when one side ends.
+ * The proxy, tested through its sockets: how much its clients can occupy, and what is left when one side
+ * ends.
  */
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
@@ -13,8 +14,8 @@ import {
   tunnelThrough,
 } from "../support/upstreams.ts";
 
-describe("what a client can occupy", () => {
-  it("clients-1 a head has to arrive in time and within limits", async () => {
+describe("the proxy", () => {
+  it("clients-1 answers 408 to a head that takes too long, and 431 to one that is too long", async () => {
     await using proxy = await TestProxy.start(["*"], {}, { headMs: 50, headBytes: 1000 });
     expect(statusOf(await proxy.ask("GET http://exam"))).toBe(408);
     expect(statusOf(await proxy.ask(`GET http://example.org/ HTTP/1.1\r\nX: ${"x".repeat(1000)}`))).toBe(431);
@@ -22,7 +23,7 @@ describe("what a client can occupy", () => {
     await expect.poll(() => proxy.proxy.connections).toBe(0);
   });
 
-  it("clients-1 connections beyond the limit are turned away, until one is free again", async () => {
+  it("clients-1 answers 503 to connections beyond the limit, until one is free again", async () => {
     await using host = await TestHost.start();
     const at = `example.org:${host.port}`;
     await using proxy = await TestProxy.start([at], {}, { connections: 2 });
@@ -33,7 +34,7 @@ describe("what a client can occupy", () => {
     (await tunnelThrough(proxy, at)).destroy();
   });
 
-  it("relay-1 a client that breaks off leaves nothing open, and so does a host", async () => {
+  it("relay-1 leaves nothing open when a client or a host breaks off", async () => {
     await using host = await TestHost.start();
     const at = `example.org:${host.port}`;
     await using proxy = await TestProxy.start([at]);
@@ -47,7 +48,7 @@ describe("what a client can occupy", () => {
     await expect.poll(() => proxy.proxy.connections).toBe(0);
   });
 
-  it("relay-1 an answer that breaks off does not look like one that ended", async () => {
+  it("relay-1 passes on a broken-off answer as an error, not as an end", async () => {
     await using host = await TestHost.start((socket) => {
       socket.write("half of it");
       socket.once("data", () => socket.resetAndDestroy());
@@ -60,14 +61,14 @@ describe("what a client can occupy", () => {
     expect(await failed).toMatchObject([{ code: "ECONNRESET" }]);
   });
 
-  it("relay-1 an end that is not answered is not waited for without limit, whichever side it came from", async () => {
+  it("relay-1 closes a half-open connection after a time limit, whichever side has ended", async () => {
     await using host = await TestHost.start((socket) => void socket.on("end", () => {}), true);
     const at = `example.org:${host.port}`;
     await using proxy = await TestProxy.start([at], {}, { halfOpenMs: 50 });
     const ended = await tunnelThrough(proxy, at);
     ended.end();
     await closed(ended);
-    // The host has heard an end already: that the rest is gone too shows when it speaks.
+    // The host has already heard an end. That the rest is gone too, it notices only when it writes.
     for (const one of host.sockets) one.write("late");
     await expect.poll(() => host.sockets.size).toBe(0);
     const other = await tunnelThrough(proxy, at);
@@ -76,7 +77,7 @@ describe("what a client can occupy", () => {
     await expect.poll(() => [host.sockets.size, proxy.proxy.connections]).toEqual([0, 0]);
   });
 
-  it("relay-1 a client that has ended and then breaks off takes its host along at once", async () => {
+  it("relay-1 closes the connection to the host at once when a client ends and then breaks off", async () => {
     await using host = await TestHost.start((socket) => {
       const more = setInterval(() => socket.write("more"), 5);
       socket.once("close", () => clearInterval(more));
@@ -91,7 +92,7 @@ describe("what a client can occupy", () => {
     await expect.poll(() => [host.sockets.size, proxy.proxy.connections]).toEqual([0, 0]);
   });
 
-  it("relay-1 an answer that breaks off behind the end of its question does not look like one that ended", async () => {
+  it("relay-1 passes on a broken-off answer as an error even after the client has ended", async () => {
     await using host = await TestHost.start((socket) => {
       socket.once("end", () => socket.write("half of it", () => socket.resetAndDestroy()));
     }, true);
@@ -103,7 +104,7 @@ describe("what a client can occupy", () => {
     expect(await failed).toMatchObject([{ code: "ECONNRESET" }]);
   });
 
-  it("relay-1 a client that goes while its host is looked up or connected to leaves nothing open", async () => {
+  it("relay-1 leaves nothing open when a client breaks off while its host is looked up", async () => {
     await using host = await TestHost.start();
     let resolved = (_addresses: string[]) => {};
     const resolve = () => new Promise<string[]>((done) => (resolved = done));
@@ -119,7 +120,7 @@ describe("what a client can occupy", () => {
     await expect.poll(() => [host.sockets.size, proxy.proxy.connections]).toEqual([0, 0]);
   });
 
-  it("relay-1 a client that goes while its host does not answer is not connected for any more", async () => {
+  it("relay-1 stops connecting to a host that does not answer when the client breaks off", async () => {
     using host = await DeafHost.start();
     const at = `example.org:${host.port}`;
     await using proxy = await TestProxy.start([at]);
@@ -130,7 +131,7 @@ describe("what a client can occupy", () => {
     await expect.poll(() => host.knocks()).toBe(0);
   });
 
-  it("relay-1 what is open is closed with the proxy", async () => {
+  it("relay-1 closes all connections when it is closed itself", async () => {
     await using host = await TestHost.start();
     const at = `example.org:${host.port}`;
     await using proxy = await TestProxy.start([at]);

@@ -5,8 +5,8 @@ import { describe, expect, it } from "vitest";
 import { addressKind } from "../../src/network/addresses.ts";
 import { answering, statusOf, TestHost, TestProxy, tunnel } from "../support/upstreams.ts";
 
-describe("what the proxy refuses", () => {
-  it("lookup-1 a host that was not named, with a sentence that names it and the flag, and no name is looked up", async () => {
+describe("the proxy", () => {
+  it("lookup-1 refuses a host that was not named without looking it up, and suggests --host", async () => {
     const asked: string[] = [];
     const resolve = async (name: string) => {
       asked.push(name);
@@ -34,7 +34,7 @@ describe("what the proxy refuses", () => {
     ]);
   });
 
-  it("host-2 an address, in whatever spelling, also where every host is allowed", async () => {
+  it("host-2 refuses an address in any spelling, even where every host is allowed", async () => {
     await using host = await TestHost.start(answering);
     await using proxy = await TestProxy.start(["*", `*:${host.port}`]);
     const spellings = [
@@ -61,7 +61,7 @@ describe("what the proxy refuses", () => {
     expect(host.connections).toBe(0);
   });
 
-  it("lookup-1 a name that leads to this machine, its link or a metadata service, also where it was named", async () => {
+  it("lookup-1 refuses a name that leads to this machine, its link or a metadata service, even if named", async () => {
     const never = [
       "127.0.0.1",
       "::1",
@@ -77,12 +77,12 @@ describe("what the proxy refuses", () => {
       const answer = await proxy.ask(tunnel("internal.example:443"));
       expect(statusOf(answer), address).toBe(403);
       expect(answer).toContain("localhost:PORT");
-      // An agent learns nothing of the addresses.
+      // The answer does not tell an agent the address.
       expect(answer).not.toContain(address === "::1" ? "::1" : address.slice(0, 4));
     }
   });
 
-  it("lookup-1 a name that leads into a private network, unless it was named itself", async () => {
+  it("lookup-1 refuses a name that leads into a private network, unless it is named without a wildcard", async () => {
     await using host = await TestHost.start(answering);
     const options = {
       resolve: async () => ["127.0.0.1"],
@@ -98,13 +98,13 @@ describe("what the proxy refuses", () => {
     expect(await ask(`*.example.org:${host.port}`, `nexus.example.org:${host.port}`)).toBe(200);
   });
 
-  it("lookup-1 a name of which one address is bad, though another is good", async () => {
+  it("lookup-1 refuses a name if one of its addresses may not be reached, though another may", async () => {
     const options = { resolve: async () => ["93.184.216.34", "169.254.169.254"], kindOf: addressKind };
     await using proxy = await TestProxy.start(["*"], options);
     expect(statusOf(await proxy.ask(tunnel("rebind.example:443")))).toBe(403);
   });
 
-  it("lookup-1 a name that resolves differently the second time is looked up once, and leads where it was judged", async () => {
+  it("lookup-1 looks a name up once for each connection, and connects to the address that it judged", async () => {
     await using judged = await TestHost.start(answering);
     let lookups = 0;
     // The first answer is judged public. A second lookup would return another address, this machine's
@@ -121,7 +121,7 @@ describe("what the proxy refuses", () => {
     expect(lookups).toBe(2);
   });
 
-  it("http-1 a second request in a connection never reaches the host, and the first is answered", async () => {
+  it("http-1 drops a second request in a connection, and still answers the first", async () => {
     await using host = await TestHost.start((socket) => {
       setTimeout(() => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), 20);
     });
@@ -138,7 +138,7 @@ describe("what the proxy refuses", () => {
     expect(host.heard).not.toContain("evil");
   });
 
-  it("http-1 a request for another host inside of a tunnel is bytes for the tunnel's host", async () => {
+  it("http-1 passes a request for another host inside a tunnel to the tunnel's own host", async () => {
     await using host = await TestHost.start(answering);
     await using other = await TestHost.start();
     await using proxy = await TestProxy.start([`example.org:${host.port}`]);
@@ -151,7 +151,7 @@ describe("what the proxy refuses", () => {
     expect(proxy.refused).toEqual([]);
   });
 
-  it("http-1 a body whose frames are not as they must be takes the connection down", async () => {
+  it("http-1 closes the connection when the chunks of a body are malformed", async () => {
     await using host = await TestHost.start();
     await using proxy = await TestProxy.start([`example.org:${host.port}`]);
     const head = `POST http://example.org:${host.port}/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n`;
@@ -160,7 +160,7 @@ describe("what the proxy refuses", () => {
     await expect.poll(() => host.sockets.size).toBe(0);
   });
 
-  it("http-1 a request that is not for a proxy", async () => {
+  it("http-1 refuses requests that are malformed or not meant for a proxy", async () => {
     await using host = await TestHost.start();
     await using proxy = await TestProxy.start([`example.org:${host.port}`]);
     const at = `example.org:${host.port}`;
@@ -179,7 +179,7 @@ describe("what the proxy refuses", () => {
     expect(host.connections).toBe(0);
   });
 
-  it("a host that has no address, or does not answer, is reported as such", async () => {
+  it("says so when a host has no address or refuses the connection", async () => {
     const resolve = async (name: string) => {
       if (name === "gone.example") throw Object.assign(new Error("not found"), { code: "ENOTFOUND" });
       return name === "empty.example" ? [] : ["127.0.0.1"];

@@ -10,8 +10,8 @@ import { answering, statusOf, TestHost, TestProxy, tunnel, tunnelThrough } from 
 
 const FULL_MS = 200;
 
-describe("what gets through the proxy", () => {
-  it("a tunnel carries bytes both ways, and an end in one way leaves the other", async () => {
+describe("the proxy", () => {
+  it("carries bytes both ways through a tunnel, and keeps one way open when the other ends", async () => {
     await using host = await TestHost.start((socket, { sockets }) => {
       socket.on("end", () => socket.end(`heard you, ${sockets.size}`));
     }, true);
@@ -23,7 +23,7 @@ describe("what gets through the proxy", () => {
     expect(host.heard).toBe("all of it");
   });
 
-  it("data that a client sends together with CONNECT is in the tunnel; data that a host sends first arrives after the answer", async () => {
+  it("passes on what a client sends together with CONNECT and what a host sends first", async () => {
     await using host = await TestHost.start((socket) => {
       socket.write("SSH-2.0-server\r\n");
       socket.once("data", () => socket.end());
@@ -34,7 +34,7 @@ describe("what gets through the proxy", () => {
     expect(host.heard).toBe("SSH-2.0-client\r\n");
   });
 
-  it("many megabytes arrive whole, in both directions, also where one side reads slowly", async () => {
+  it("delivers many megabytes unchanged in both directions, even to a slow reader", async () => {
     const bytes = Buffer.alloc(8 * 1024 * 1024, "0123456789abcdef!");
     await using host = await TestHost.start(
       (socket) => void socket.once("data", () => socket.end(bytes)),
@@ -56,20 +56,20 @@ describe("what gets through the proxy", () => {
     expect(host.heard === bytes.toString("latin1")).toBe(true);
   });
 
-  it("nothing is overwritten before it is read, however slow the reader is", async () => {
-    // Of two that are the same, one could stand for the other.
+  it("overwrites no data before it is read, however slow the reader is", async () => {
+    // Random, so that no part can be mistaken for another.
     const bytes = randomBytes(16 * 1024 * 1024);
     await using host = await TestHost.start((socket) => void socket.once("data", () => socket.end(bytes)));
     await using proxy = await TestProxy.start([`example.org:${host.port}`]);
     const socket = await tunnelThrough(proxy, `example.org:${host.port}`);
     socket.pause();
     socket.write("give");
-    // So long that all that can be on the way is on the way.
+    // Long enough for all buffers on the way to fill.
     await sleep(FULL_MS);
     expect((await buffer(socket)).equals(bytes)).toBe(true);
   });
 
-  it("a plain request reaches its host with the name that was checked, body and all", async () => {
+  it("forwards a plain request with its body, and with the checked name as its Host", async () => {
     await using host = await TestHost.start(answering);
     await using proxy = await TestProxy.start([`example.org:${host.port}`]);
     const at = `Example.ORG.:${host.port}`;
@@ -82,7 +82,7 @@ describe("what gets through the proxy", () => {
     );
   });
 
-  it("a body in chunks is passed on, and only once it is asked for, where a client waits for that", async () => {
+  it("passes on the 100 Continue that a client waits for, and then its body in chunks", async () => {
     await using host = await TestHost.start((socket) => {
       socket.once("data", () => {
         socket.write("HTTP/1.1 100 Continue\r\n\r\n");
@@ -100,7 +100,7 @@ describe("what gets through the proxy", () => {
     expect(host.heard).toContain("4\r\nbody\r\n0\r\n\r\n");
   });
 
-  it("a name with several addresses is reached at the one that answers", async () => {
+  it("reaches a name with several addresses at the one that answers", async () => {
     await using host = await TestHost.start(answering);
     const resolve = async () => ["::1", "127.0.0.1"];
     await using proxy = await TestProxy.start([`example.org:${host.port}`], { resolve });
@@ -108,7 +108,7 @@ describe("what gets through the proxy", () => {
     expect(answer).toContain("hello");
   });
 
-  it("a host that is allowed while a task runs is reached from then on", async () => {
+  it("reaches a host from the moment that it is allowed while a task runs", async () => {
     await using host = await TestHost.start(answering);
     await using proxy = await TestProxy.start([]);
     const ask = () => proxy.ask(`GET http://example.org:${host.port}/ HTTP/1.1\r\n\r\n`);
@@ -118,8 +118,8 @@ describe("what gets through the proxy", () => {
   });
 });
 
-describe("what is counted", () => {
-  it("contacts-1 connections by host, since the last look, and those that were refused", async () => {
+describe("the contacts of the proxy", () => {
+  it("contacts-1 count allowed and refused connections by host since they were last taken", async () => {
     await using host = await TestHost.start(answering);
     const at = `a.example:${host.port}`;
     await using proxy = await TestProxy.start([at, "b.example"], {
@@ -144,7 +144,7 @@ describe("what is counted", () => {
     ]);
   });
 
-  it("contacts-1 a hundred hosts, and then a number: refused ones do not push out those that were reached", async () => {
+  it("contacts-1 name at most a hundred allowed and a hundred refused hosts, and count the others", async () => {
     await using proxy = await TestProxy.start(["*.example"]);
     for (let number = 0; number < 120; number += 1) {
       await proxy.gate.judge(`h${number}.example`, 443);

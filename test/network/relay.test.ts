@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { Incoming } from "../../src/network/reading.ts";
 import { carry, tie } from "../../src/network/relay.ts";
 
-/** The two ends of a connection of loopback. */
+/** The two ends of a connection over loopback. */
 async function connection(): Promise<{ near: Incoming; far: Socket }> {
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -22,16 +22,16 @@ async function connection(): Promise<{ near: Incoming; far: Socket }> {
 
 const MEGABYTE = 1024 * 1024;
 
-describe("bytes between two connections", () => {
-  it("clients-1 no more than a megabyte waits for a side that does not read, and all of it arrives when it does", async () => {
+describe("a relay between two connections", () => {
+  it("clients-1 holds at most a megabyte for a side that does not read, and delivers all once it reads", async () => {
     const [sender, reader] = [await connection(), await connection()];
     tie(sender.near.socket, reader.near.socket, 60_000);
     carry(sender.near, reader.near.socket);
-    // Of two pieces that are the same, one could stand for the other.
+    // Random, so that no piece can be mistaken for another.
     const sent = randomBytes(64 * MEGABYTE);
     sender.far.end(sent);
     let most = 0;
-    // Until what the kernel takes is full, and a while longer.
+    // Wait until the kernel's buffers are full, and a little longer.
     for (let still = 0, before = -1; still < 20; still += 1) {
       await sleep(10);
       most = Math.max(most, reader.near.socket.writableLength);
@@ -47,7 +47,7 @@ describe("bytes between two connections", () => {
     for (const { far } of [sender, reader]) far.destroy();
   });
 
-  it("what is written in small pieces arrives in their order, and so does its end", async () => {
+  it("delivers many small pieces in order, and then their end", async () => {
     const [sender, reader] = [await connection(), await connection()];
     tie(sender.near.socket, reader.near.socket, 60_000);
     carry(sender.near, reader.near.socket);

@@ -1,5 +1,6 @@
 /**
- * The heads that the proxy takes, each attempt at smuggling with a test of its own, and what must hold for every text.
+ * The heads of requests that the proxy accepts: a test for each way to smuggle a request, and properties that
+ * hold for every text.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -15,7 +16,7 @@ function plain(request: ReturnType<typeof parseRequest>): PlainRequest {
 }
 
 describe("a request to the proxy", () => {
-  it("is a tunnel to a host and a port", () => {
+  it("opens a tunnel to a host and a port with CONNECT", () => {
     expect(parse("CONNECT example.org:443 HTTP/1.1", "Host: example.org:443", "User-Agent: curl")).toEqual({
       kind: "tunnel",
       host: "example.org",
@@ -23,7 +24,7 @@ describe("a request to the proxy", () => {
     });
   });
 
-  it("is a plain request, which is written anew for its host", () => {
+  it("is written anew for its host when it is not a CONNECT", () => {
     const request = plain(get("Host: example.org", "Accept: */*", "Proxy-Connection: Keep-Alive"));
     expect(request).toMatchObject({ host: "example.org", port: 80, body: "none" });
     expect(headFor(request, "example.org")).toBe(
@@ -44,7 +45,7 @@ describe("a request to the proxy", () => {
     expect(headFor(sent, "example.org")).toContain("\r\nExpect: 100-continue\r\nContent-Length: 0\r\n");
   });
 
-  it("http-1 another host in its Host field is not passed on", () => {
+  it("http-1 does not pass on another host in its Host field, and may not have two of them", () => {
     const head = headFor(plain(get("Host: evil.example", "X: y")), "example.org");
     expect(head).toContain("Host: example.org\r\n");
     expect(head).not.toContain("evil");
@@ -52,7 +53,7 @@ describe("a request to the proxy", () => {
     expect(get("Host: example.org", "hOST: example.org")).toMatchObject({ status: 400 });
   });
 
-  it("http-1 fields between a client and its proxy stay there, and those that Connection names", () => {
+  it("http-1 loses the fields that are meant for the proxy, and those that Connection names", () => {
     const hop = [
       "Connection: X-Secret, keep-alive, Content-Length",
       "X-Secret: 1",
@@ -63,13 +64,13 @@ describe("a request to the proxy", () => {
     const request = plain(
       parse("POST http://example.org/ HTTP/1.1", ...hop, ...proxy, "Content-Length: 3", "Accept: a"),
     );
-    // How long the body is is said all the same, or what follows it would be another request.
+    // Content-Length stays although Connection names it, or the body would be taken for another request.
     expect(headFor(request, "example.org")).toBe(
       "POST / HTTP/1.1\r\nHost: example.org\r\nHTTP2-Settings: AAA\r\nAccept: a\r\nContent-Length: 3\r\nConnection: close\r\n\r\n",
     );
   });
 
-  it("http-1 a body whose length is said twice, or in two ways, is refused", () => {
+  it("http-1 is refused when the length of its body is ambiguous or malformed", () => {
     for (const fields of [
       ["Content-Length: 3", "Transfer-Encoding: chunked"],
       ["Content-Length: 3", "Content-Length: 4"],
@@ -94,7 +95,7 @@ describe("a request to the proxy", () => {
     });
   });
 
-  it("http-1 lines that end otherwise than in CRLF, folded ones and spaces before a colon are refused", () => {
+  it("http-1 is refused when a line does not end in CRLF, is folded or has a space before its colon", () => {
     for (const field of [
       "X: a\nHost: evil.example",
       "X: a\rHost: evil.example",
@@ -114,7 +115,7 @@ describe("a request to the proxy", () => {
       expect(parse(line)).toMatchObject({ kind: "bad", status: 400 });
   });
 
-  it("http-1 forms of a target that a proxy and a host could read differently are refused", () => {
+  it("http-1 is refused when a proxy and a host could read its target differently", () => {
     for (const target of [
       "/path",
       "*",
@@ -149,7 +150,7 @@ describe("a request to the proxy", () => {
       expect(parse(`CONNECT ${target} HTTP/1.1`), target).toMatchObject({ kind: "bad", status: 400 });
   });
 
-  it("http-1 odd methods, versions and request lines are refused", () => {
+  it("http-1 is refused for an odd method, version or request line, or for too many fields", () => {
     for (const method of ["TRACE", "TRACK", "PROPFIND", "PRI", "FOO"])
       expect(parse(`${method} http://example.org/ HTTP/1.1`), method).toMatchObject({ status: 405 });
     for (const line of [
@@ -171,7 +172,7 @@ describe("a request to the proxy", () => {
     expect(get(...Array.from({ length: 101 }, (_, index) => `X-${index}: 1`))).toMatchObject({ status: 431 });
   });
 
-  it("http-1 whatever is taken is written in lines of one meaning, with one Host and at most one length", () => {
+  it("http-1 is always written anew in unambiguous lines, with one Host and at most one length", () => {
     const word = fc.string({ unit: fc.constantFrom(..."aZ09-:;, \t\r\n\0/@#?%.[]*"), maxLength: 20 });
     const field = fc.oneof(
       fc.tuple(fc.constantFrom("Host", "Content-Length", "Transfer-Encoding", "Connection", "X"), word),
@@ -201,7 +202,7 @@ describe("a request to the proxy", () => {
 describe("the body of a request", () => {
   const taken = (body: RequestBody, text: string) => body.take(Buffer.from(text, "latin1"));
 
-  it("has the length that was said, and nothing behind it is taken", () => {
+  it("ends at its Content-Length, and takes nothing after that", () => {
     const body = new RequestBody(5);
     expect(taken(body, "abc")).toBe(3);
     expect(body.isOver).toBe(false);
@@ -212,7 +213,7 @@ describe("the body of a request", () => {
     expect(taken(new RequestBody(0), "GET")).toBe(0);
   });
 
-  it("http-1 ends with its last chunk, however it is cut, and nothing behind it is taken", () => {
+  it("http-1 ends with its last chunk, in whatever pieces it arrives, and takes nothing after that", () => {
     const chunk = fc.uint8Array({ minLength: 1, maxLength: 40 });
     fc.assert(
       fc.property(fc.array(chunk), fc.integer({ min: 1, max: 9 }), (chunks, step) => {
@@ -231,7 +232,7 @@ describe("the body of a request", () => {
     );
   });
 
-  it("http-1 frames that others could read differently are refused", () => {
+  it("http-1 is refused when others could read its chunks differently", () => {
     for (const text of [
       "\r\n",
       "3\nabc\r\n",

@@ -6,11 +6,11 @@ import { addressKind } from "../../src/network/addresses.ts";
 import { addressKindHere, resolveName } from "../../src/network/resolving.ts";
 
 describe("lookups on this machine", () => {
-  it("names are resolved as by every other program, however many are asked for at once", async () => {
+  it("find addresses for many names at once, and go on after names that do not resolve", async () => {
     const all = await Promise.all(Array.from({ length: 20 }, () => resolveName("localhost")));
     for (const addresses of all) {
       expect(addresses.length).toBeGreaterThan(0);
-      // Whatever it is called, it is this machine, and no host of the proxy's.
+      // All of them are addresses of this machine, which the proxy never reaches.
       expect(addresses.map(addressKind)).toEqual(addresses.map(() => "never"));
     }
     const failing = Array.from({ length: 5 }, () => resolveName("a..b"));
@@ -18,7 +18,7 @@ describe("lookups on this machine", () => {
     expect((await resolveName("localhost")).length).toBeGreaterThan(0);
   });
 
-  it("a public address of this machine itself is not public here", () => {
+  it("treat a public address of this machine itself as private", () => {
     expect(addressKindHere("93.184.216.34", ["93.184.216.34"])).toBe("private");
     expect(addressKindHere("93.184.216.34", ["10.0.0.1"])).toBe("public");
     expect(addressKindHere("127.0.0.1", ["127.0.0.1"])).toBe("never");

@@ -43,7 +43,7 @@ class Inside implements AsyncDisposable {
     return inside;
   }
 
-  /** With the environment that leads to the proxy. */
+  /** Runs a command with the variables that lead to the proxy. */
   run(argv: readonly string[], env: Record<string, string> = {}) {
     return this.namespace.run(argv, { ...this.network.environment, ...env });
   }
@@ -67,7 +67,7 @@ async function freePort(): Promise<number> {
 }
 
 describe.skipIf(!hasSandbox)("the network of a task", () => {
-  it("lookup-1 curl reaches a host that was named, and hears why it reaches no other", async () => {
+  it("lookup-1 lets curl reach a named host, and tells it why it reaches no other", async () => {
     await using site = await hello("the site of");
     await using inside = await Inside.begin([`example.org:${site.port}`]);
     const curl = async (...args: string[]) => inside.run(["curl", "-sS", "-m", "20", ...args]);
@@ -95,7 +95,7 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
     ]);
   });
 
-  it("opener-1 there is no other way out: no address, no name, no loopback of this machine", async () => {
+  it("opener-1 has no other way out than the proxy: no address, no name, no loopback of this machine", async () => {
     await using site = await hello("REACHED");
     await using inside = await Inside.begin([`example.org:${site.port}`]);
     const direct = async (url: string) =>
@@ -112,7 +112,7 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
   const hasTls = findProgram("openssl") !== undefined;
   if (!hasTls) console.log("left out: TLS through the proxy: openssl is not installed");
   it.skipIf(!hasTls)(
-    "TLS is between the program and the host: curl, and Node by fetch and https",
+    "carries TLS end to end between a host and curl, Node's fetch or Node's https",
     async () => {
       using temp = new TempDir();
       await using site = await TestSite.tls(temp, (_request, response) => response.end("over TLS"));
@@ -129,7 +129,7 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
     },
   );
 
-  it("Node's fetch reaches a host over plain HTTP, and no other", async () => {
+  it("lets Node's fetch reach a named host over plain HTTP, and no other", async () => {
     await using site = await hello("the site of");
     await using inside = await Inside.begin([`example.org:${site.port}`]);
     const script = `
@@ -142,7 +142,7 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
     expect(inside.refused).toMatchObject([{ host: "evil.example", port: 80 }]);
   });
 
-  it("git clones from a host, and pushes to it", async () => {
+  it("lets git clone from a named host and push to it", async () => {
     using temp = new TempDir();
     const origin = makeRepo(temp.join("site", "it.git"), { "big.txt": "line\n".repeat(200_000) });
     gitIn(origin, "config", "http.receivepack", "true");
@@ -162,12 +162,12 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
     expect(inside.contacts.take()?.refused).toEqual([{ host: "evil.example", connections: 1 }]);
   });
 
-  it.skipIf(!findProgram("npm"))("npm asks a registry that was named", async () => {
+  it.skipIf(!findProgram("npm"))("lets npm reach a named registry", async () => {
     using temp = new TempDir();
     await using site = await TestSite.plain((_request, response) => response.end("{}"));
     await using inside = await Inside.begin([`registry.example:${site.port}`]);
     const npm = ["npm", "ping", "--registry", `http://registry.example:${site.port}/`];
-    // What a file of the user's says of a proxy counts for nothing.
+    // Another HOME, so that a proxy in the user's own .npmrc does not count.
     const env = {
       HOME: temp.path,
       npm_config_cache: temp.join("cache"),
@@ -180,7 +180,7 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
   it.each([
     ["pip", ["download", "--retries", "0", "--index-url", "https://tool.example/simple", "x"]],
     ["cargo", ["search", "--registry", "mine", "x"]],
-  ])("%s finds the proxy", async (program, words) => {
+  ])("lets %s find the proxy", async (program, words) => {
     if (!findProgram(program)) return console.log(`left out: ${program} and the proxy: it is not installed`);
     using temp = new TempDir();
     await using inside = await Inside.begin([]);
@@ -193,14 +193,14 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
       CARGO_NET_RETRY: "0",
       CARGO_REGISTRIES_MINE_INDEX: "sparse+https://tool.example/",
     };
-    // A version manager may keep it for another HOME than this one.
+    // Under this HOME, a version manager may not find it.
     const { stdout: version } = await inside.run([program, "--version"], env);
     if (version === "") return console.log(`left out: ${program} and the proxy: it does not start here`);
     const { stderr } = await inside.run([program, ...words], env);
     expect(inside.contacts.take()?.refused, stderr).toMatchObject([{ host: "tool.example" }]);
   });
 
-  it.skipIf(!existsSync(PYTHON))("Python's urllib finds the proxy, and says its words", async () => {
+  it.skipIf(!existsSync(PYTHON))("lets Python's urllib find the proxy and see why it refuses", async () => {
     await using site = await hello("the site of");
     await using inside = await Inside.begin([`example.org:${site.port}`]);
     const script = (url: string) =>
@@ -210,7 +210,7 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
     expect((await python("https://evil.example/")).stderr).toContain("holdfast run --host evil.example");
   });
 
-  it("localhost:PORT is a port of this machine, by any name of loopback, and only the one that was named", async () => {
+  it("localhost:PORT opens that port of this machine and no other, by any name of loopback", async () => {
     await using database = await TestHost.start((socket) => void socket.pipe(socket));
     await using other = await TestHost.start((socket) => void socket.end("REACHED"));
     await using inside = await Inside.begin([`localhost:${database.port}`]);
@@ -227,7 +227,7 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
     expect(await talk("127.0.0.1", other.port)).toBe("REACHED");
   });
 
-  it("a host that a person allows is reached from then on; what is no host is refused", async () => {
+  it("reaches a host once a person allows it, and refuses an address in place of a host", async () => {
     await using site = await hello("the site of");
     await using inside = await Inside.begin([]);
     const at = `example.org:${site.port}`;
@@ -238,7 +238,7 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
     await expect(inside.network.allow("127.0.0.1")).rejects.toThrow("address");
   });
 
-  it("a person sees the dev server of a task on its leased port, from loopback only", async () => {
+  it("shows a person the dev server of a task on its leased port, until the network is closed", async () => {
     const [leased, blocked] = [await freePort(), await freePort()];
     const taken = createServer().listen(blocked, "127.0.0.1");
     await once(taken, "listening");
@@ -257,7 +257,7 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
     taken.close();
   });
 
-  it("a network that can't be opened leaves nothing open, also outside of the sandbox", async () => {
+  it("leaves no leased port open outside when it can't be opened itself", async () => {
     const leased = await freePort();
     const enter = ["nsenter", "-t", "999999999", "-n", "--"];
     const begun = TaskNetwork.begin({ enter, hosts: [], inwardPorts: [leased] });
@@ -270,7 +270,7 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
     );
   });
 
-  it("the next process of a session opens the same ports in the same sandbox", async () => {
+  it("opens the same ports in the same sandbox for the next process of a session", async () => {
     await using site = await hello("the site of");
     const at = `example.org:${site.port}`;
     await using inside = await Inside.begin([at, "localhost:18128"]);
@@ -285,7 +285,7 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
       ...LOOPBACK_IS_PUBLIC,
     });
     expect(inside.network.environment).toEqual(before);
-    // A port that was named is that one; the proxy took the next.
+    // Port 18128 is the one that was named, so the proxy took the next.
     expect(before["HTTPS_PROXY"]).toBe("http://127.0.0.1:18129");
     expect((await inside.run(["curl", "-sS", `http://${at}/`])).stdout).toBe(`the site of ${at}`);
   });

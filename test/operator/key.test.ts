@@ -40,7 +40,7 @@ const decided = {
 };
 
 describe("the operator's key", () => {
-  it("operator-1 is made once, however many want it at the same time, and leaves nothing behind", async () => {
+  it("operator-1 is made once even if many need it at the same time, and leaves no other files behind", async () => {
     using test = new TestHome();
     const homes = await Promise.all(
       Array.from({ length: 8 }, () => openHome({ home: test.dir, create: true })),
@@ -56,7 +56,7 @@ describe("the operator's key", () => {
     expect(modeOf(operatorPublicPath(home.dir))).toBe(0o600);
   });
 
-  it("a kill between its two files is made good with the next use", async () => {
+  it("gets its missing public half back at the next use, as after a kill between its two files", async () => {
     using test = new TestHome();
     const home = await openHome({ home: test.dir, create: true });
     await operatorKey(home);
@@ -71,9 +71,9 @@ describe("the operator's key", () => {
     ["others can enter its directory", (home) => chmodSync(operatorDir(home.dir), 0o750)],
     ["it is a link", (home) => linked(keyPath(home))],
     ["its directory is a link", (home) => linked(operatorDir(home.dir))],
-    ["it is no key", (home) => writeFileSync(keyPath(home), "none")],
+    ["it is not a key", (home) => writeFileSync(keyPath(home), "none")],
     [
-      "the public half is another's",
+      "its public half belongs to another key",
       (home) =>
         writeFileSync(
           operatorPublicPath(home.dir),
@@ -84,7 +84,7 @@ describe("the operator's key", () => {
       "it was replaced",
       (home) => writeFileSync(keyPath(home), keyPair().privateKey.export({ format: "pem", type: "pkcs8" })),
     ],
-  ])("operator-2 is not used where %s", async (_, change) => {
+  ])("operator-2 is not used if %s", async (_, change) => {
     using test = new TestHome();
     const home = await openHome({ home: test.dir, create: true });
     await operatorKey(home);
@@ -94,7 +94,7 @@ describe("the operator's key", () => {
     });
   });
 
-  it("operator-2 an existing empty directory may belong to others: its mode is checked before a key is made", async () => {
+  it("operator-2 is not made in an existing directory that others can enter", async () => {
     using test = new TestHome();
     const home = await openHome({ home: test.dir, create: true });
     mkdirSync(operatorDir(home.dir), { mode: 0o755 });
@@ -102,7 +102,7 @@ describe("the operator's key", () => {
     expect(existsSync(keyPath(home))).toBe(false);
   });
 
-  it("signs a grant that holds for ten minutes, from the later one of clock and journal on", async () => {
+  it("signs a grant for ten minutes from the clock or the last record, whichever is later", async () => {
     using test = new TestHome();
     const home = await openHome({ home: test.dir, create: true });
     const later = "2126-01-01T00:00:00.000Z";

@@ -1,6 +1,6 @@
 /**
- * What npm would publish, installed in an empty folder: it is small and installs without a warning, the command works
- * and gives the tour, the library can be imported, and its types are found.
+ * What npm would publish, installed in an empty folder: it is small and installs without a warning, the
+ * command works and gives the tour, the library can be imported, and its types are found.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -11,12 +11,12 @@ import { TempDir } from "../support/home.ts";
 const root = join(import.meta.dirname, "..", "..");
 
 describe("the package", () => {
-  it("packed and installed in an empty folder, gives a working command, library and types", {
+  it("gives a working command, library, types and tour when it is installed in an empty folder", {
     timeout: 300_000,
   }, () => {
     using dir = new TempDir();
     const env = { ...process.env, HOLDFAST_HOME: dir.join("home") };
-    // The build is there: npm test makes it. Packing must not make it again under other tests' feet.
+    // npm test has made the build. Packing must not make it again while other tests use it.
     execFileSync("npm", ["pack", "--ignore-scripts", "--pack-destination", dir.path], {
       cwd: root,
       stdio: "pipe",
@@ -27,7 +27,7 @@ describe("the package", () => {
     writeFileSync(join(app, "package.json"), '{ "private": true, "type": "module" }');
     const install = ["install", "--no-audit", "--no-fund", join(dir.path, tarball)];
     const { status, stderr } = spawnSync("npm", install, { cwd: app, encoding: "utf8" });
-    // Of the settings of this machine's npm, npm itself warns.
+    // npm also warns of settings of this machine that it does not know.
     const warnings = stderr
       .split("\n")
       .filter((line) => /warn/i.test(line) && !/^npm warn Unknown/.test(line));
@@ -81,7 +81,7 @@ console.log(JSON.stringify({ title, turns, requests: model.requests.length }));
     ];
     execFileSync(process.execPath, tsc, { cwd: app, stdio: "pipe" });
 
-    // No key, no server: the tour runs through, and leaves nothing behind.
+    // The tour needs no key and no server, and leaves nothing behind.
     mkdirSync(dir.join("tmp"));
     const tour = spawnSync("npx", ["--no-install", "holdfast", "demo"], {
       cwd: app,
@@ -100,11 +100,11 @@ console.log(JSON.stringify({ title, turns, requests: model.requests.length }));
     ])
       expect(tour.stdout).toContain(words);
     expect(tour.stdout).not.toContain("damaged");
-    // npm keeps compiled code of its own there.
+    // npm keeps its own compiled code there.
     expect(readdirSync(dir.join("tmp")).filter((name) => name !== "node-compile-cache")).toEqual([]);
   });
 
-  it("is small, builds nothing native, and holds nothing of this machine", () => {
+  it("is small, builds nothing native, and contains no path of this machine", () => {
     using dir = new TempDir();
     const listed = execFileSync(
       "npm",

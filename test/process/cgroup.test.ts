@@ -1,6 +1,6 @@
 /**
- * Cgroups: with real processes where this machine lets us make some, and the new form as files that the kernel would
- * have, where it doesn't.
+ * Cgroups. Where this machine lets us make some, they hold real processes. Cgroup v2 is also tested on plain
+ * files that stand in for the kernel's, which works on every machine.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -18,7 +18,7 @@ const prefix = `test-${process.pid}-`;
 const MEGABYTE = 1024 * 1024;
 
 const made: Cgroup[] = [];
-/** Each test's is ended, however the test ends. */
+/** Makes a cgroup that is ended after the test, even when the test fails. */
 function make(name: string, limits: Parameters<typeof makeCgroup>[1]): Cgroup {
   const cgroup = makeCgroup(`${prefix}${name}`, limits);
   if (!cgroup) throw new Error("it could be made before");
@@ -34,7 +34,7 @@ afterAll(() => trial?.end());
 if (!trial?.limits.processes) leaveOut("cgroups that count processes", "none can be made here");
 if (!trial?.limits.memory) leaveOut("cgroups that count memory", "none can be made here");
 
-/** Doubles itself nine times: even where nothing holds it, it comes to an end. */
+/** Doubles itself nine times at most, so that it stops even where no limit holds it. */
 const BOMB = 'fork for 1..9; print "."; sleep 60';
 const run = (cgroup: Cgroup, ...argv: string[]) =>
   runProgram([...writingFirst(cgroup.entry), ...argv], { env, cwd: "/", timeoutMs: 60_000 });
@@ -45,7 +45,7 @@ function start(cgroup: Cgroup, ...argv: string[]): ChildProcess {
 }
 
 describe.skipIf(!trial?.limits.processes)("a cgroup", () => {
-  it("cgroup-1 a fork bomb in one leaves the other going on, and ends with its cgroup", async () => {
+  it("cgroup-1 keeps a fork bomb from disturbing another cgroup, and kills it when it is ended", async () => {
     const [wild, calm] = [make("wild", { maxProcesses: 40 }), make("calm", { maxProcesses: 40 })];
     const [wilds, calms] = [refusalsFromNow(wild.name), refusalsFromNow(calm.name)];
     const bomb = start(wild, "perl", "-e", `$| = 1; ${BOMB}`);
@@ -64,7 +64,7 @@ describe.skipIf(!trial?.limits.processes)("a cgroup", () => {
     expect(wild.pids()).toEqual([]);
   });
 
-  it("cgroup-1 what leaves its parent and its terminal is still in it", async () => {
+  it("cgroup-1 contains and ends processes that have left their parent and their terminal", async () => {
     const cgroup = make("strays", { maxProcesses: 40 });
     await run(cgroup, "sh", "-c", "setsid sh -c 'sleep 60 & sleep 60' >/dev/null 2>&1 &");
     expect(cgroup.pids().length).toBeGreaterThan(0);
@@ -73,7 +73,7 @@ describe.skipIf(!trial?.limits.processes)("a cgroup", () => {
     for (const pid of strays) expect(existsSync(`/proc/${pid}/root`)).toBe(false);
   });
 
-  it.skipIf(!trial?.limits.memory)("one that takes too much memory is ended, and no other", async () => {
+  it.skipIf(!trial?.limits.memory)("kills a process that takes too much memory, and no other", async () => {
     const limits = { maxProcesses: 40, maxMemoryBytes: 64 * MEGABYTE };
     const [greedy, calm] = [make("greedy", limits), make("beside", limits)];
     const [greedys, calms] = [refusalsFromNow(greedy.name), refusalsFromNow(calm.name)];
@@ -85,7 +85,7 @@ describe.skipIf(!trial?.limits.processes)("a cgroup", () => {
     expect(calms().memory).toBe(0);
   });
 
-  it("what was left behind is found, from wherever, and taken away; what is live is not", async () => {
+  it("is found and ended as a leftover when it is abandoned, but not while it is in use", async () => {
     const [left, live] = [make("left", { maxProcesses: 5 }), make("live", { maxProcesses: 5 })];
     const found = cgroupLeftovers((name) => !name.startsWith(prefix) || name === live.name);
     expect(found.map(({ name }) => name)).toContain(left.name);
@@ -95,7 +95,7 @@ describe.skipIf(!trial?.limits.processes)("a cgroup", () => {
     expect((await run(live, "true")).exitCode).toBe(0);
   });
 
-  it("may be ended twice, is made again under its name, and leaves no directory", async () => {
+  it("can be ended twice and made again under the same name, and leaves no directory behind", async () => {
     const first = make("again", { maxProcesses: 5 });
     await first.end();
     await first.end();
@@ -107,7 +107,10 @@ describe.skipIf(!trial?.limits.processes)("a cgroup", () => {
   });
 });
 
-/** The files of a system with the new form only: ours are made beforehand, as the kernel would with the directory. */
+/**
+ * The files of a system with cgroup v2 only. Those that the kernel makes with each directory are made
+ * beforehand.
+ */
 class NewForm extends TempDir {
   readonly proc = this.join("proc");
 
@@ -137,10 +140,10 @@ class NewForm extends TempDir {
   }
 }
 
-describe("a cgroup in the new form", () => {
+describe("a v2 cgroup", () => {
   const limits = { maxProcesses: 40, maxMemoryBytes: 1000 };
 
-  it("is made in the nearest one above us that hands its controllers down", () => {
+  it("is made in our nearest ancestor that delegates its controllers", () => {
     using system = new NewForm("/slice/ours/leaf", {
       "/slice": "memory pids",
       "/slice/ours": "cpu",
@@ -156,7 +159,7 @@ describe("a cgroup in the new form", () => {
     expect(system.read("slice/cgroup.subtree_control")).toBe("memory pids");
   });
 
-  it("counts what is handed down, and no more", () => {
+  it("has only the limits whose controllers are delegated", () => {
     using system = new NewForm("/slice/leaf", { "/slice": "pids", "/slice/leaf": "" });
     system.prepare("/slice");
     const cgroup = makeCgroup("one", limits, system.proc);
@@ -164,7 +167,7 @@ describe("a cgroup in the new form", () => {
     expect(system.read("slice/holdfast/one/memory.max")).toBe("");
   });
 
-  it("is not to be had where nothing is handed down, or the tree is not ours to see", () => {
+  it("is not made where no controller is delegated or the tree is not visible", () => {
     using system = new NewForm("/slice/leaf", { "/slice": "cpu", "/slice/leaf": "" });
     expect(makeCgroup("one", limits, system.proc)).toBeUndefined();
     system.write("proc/cgroup", "0::/../elsewhere\n");
@@ -172,7 +175,7 @@ describe("a cgroup in the new form", () => {
     expect(makeCgroup("one", limits, system.join("nowhere"))).toBeUndefined();
   });
 
-  it("tells its processes, without those that we can't see, and what was refused", () => {
+  it("reports the processes that we can see, and how often the kernel refused processes and memory", () => {
     using system = new NewForm("/slice/leaf", { "/slice": "memory pids", "/slice/leaf": "" });
     system.prepare("/slice");
     const cgroup = makeCgroup("one", limits, system.proc);
@@ -184,11 +187,11 @@ describe("a cgroup in the new form", () => {
     expect(refused()).toEqual({ processes: 7, memory: 2 });
   });
 
-  it("is taken away, and the directory of all of ours with the last one", async () => {
+  it("is removed, and the last one takes the directory of all our cgroups with it", async () => {
     using system = new NewForm("/slice/leaf", { "/slice": "memory pids", "/slice/leaf": "" });
     system.prepare("/slice");
     const [cgroup] = cgroupLeftovers(() => false, system.proc);
-    // The kernel's files go with their directory.
+    // The kernel would remove its files together with their directory.
     const ours = system.join("tree/slice/holdfast");
     for (const file of ["cgroup.subtree_control", "one/cgroup.procs", "one/pids.max", "one/memory.max"])
       rmSync(join(ours, file));
@@ -197,7 +200,7 @@ describe("a cgroup in the new form", () => {
   });
 });
 
-it("a name that leads elsewhere is refused", () => {
+it("makeCgroup refuses a name that is not safe as the name of a directory", () => {
   for (const name of ["", "..", "a/b", "../a", "-x", "a\nb", "a b"])
     expect(() => makeCgroup(name, { maxProcesses: 1 }, "/nonexistent")).toThrow(/name of a cgroup/);
 });

@@ -6,8 +6,8 @@ import { TestHome } from "../support/home.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
-describe("a program on PATH", () => {
-  it("is a file that can be run: a directory is not one, and neither is an empty name", () => {
+describe("findProgram", () => {
+  it("finds an executable file on PATH, but no directory, and nothing for an empty name", () => {
     using home = new TestHome();
     mkdirSync(join(home.path, "docs"), { recursive: true });
     writeFileSync(join(home.path, "tool"), "", { mode: 0o755 });

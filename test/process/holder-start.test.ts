@@ -21,8 +21,8 @@ async function gone(mark: string): Promise<void> {
   expect(marked(mark)).toEqual([]);
 }
 
-describe.skipIf(!canSandbox)("a holder on its way", () => {
-  it("has its network before it is told what to hold, and the same one after that", async () => {
+describe.skipIf(!canSandbox)("a starting holder", () => {
+  it("has its network before it is told what to hold, and keeps it afterwards", async () => {
     using temp = new TempDir();
     const mark = temp.path;
     const coming = new ComingHolder({ cwd: temp.path, mark, hasNetwork: true });
@@ -36,14 +36,14 @@ describe.skipIf(!canSandbox)("a holder on its way", () => {
     expect(holder.netNamespace).toBe(stdout.toString("utf8").trim());
     expect(holder.netNamespace).not.toBe(readlinkSync("/proc/self/ns/net"));
     expect(await coming.isWaiting()).toBe(false);
-    // It holds something, and is not ours to end.
+    // Now it holds something, so `end` has to leave it alone.
     coming.end();
     expect(isAlive(holder)).toBe(true);
     await endHolder(holder, mark);
     await gone(mark);
   });
 
-  it("goes when it is not needed", async () => {
+  it("exits when its starter does not need it", async () => {
     using temp = new TempDir();
     const coming = new ComingHolder({ cwd: temp.path, mark: temp.path, hasNetwork: true });
     await coming.network();
@@ -53,14 +53,14 @@ describe.skipIf(!canSandbox)("a holder on its way", () => {
     await gone(temp.path);
   });
 
-  it("is not waited for after another process has ended it", async () => {
+  it("no longer counts as waiting after another process killed it, and can hold nothing", async () => {
     using temp = new TempDir();
     const coming = new ComingHolder({ cwd: temp.path, mark: temp.path, hasNetwork: true });
     await coming.network();
     const pids = marked(temp.path).map(({ pid }) => pid);
     for (const pid of pids) signalIfThere(pid, "SIGKILL");
-    // One that is ending has no environment any more, and so no mark, a while before the kernel calls it
-    // ended.
+    // A dying process loses its environment, and with it its mark, a while before the kernel reports its
+    // end.
     await expect.poll(() => pids.filter((pid) => isAlive(identityOf(pid)))).toEqual([]);
     expect(await coming.isWaiting()).toBe(false);
     const held = coming.hold({ record: async () => {} });
@@ -69,7 +69,7 @@ describe.skipIf(!canSandbox)("a holder on its way", () => {
 
   it.each([
     ["before it holds anything", ""],
-    ["while it holds something, on no record", "held"],
+    ["after it holds something that is not on record yet", "held"],
   ])("holder-2 ends by itself when its starter is killed %s", async (_, how) => {
     using temp = new TempDir();
     const child = new TestChild("coming-holder.ts", [temp.path, how]);

@@ -1,5 +1,5 @@
 /**
- * What the kernel keeps of a command: each limit is asked for by what it forbids.
+ * The limits that the kernel enforces for a command, as a process that was started under them sees them.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ const shells = ["sh", "dash", "bash", "busybox"].filter((shell) => findProgram(s
 
 describe.each(shells)("limits that %s sets", (shell) => {
   const run = (script: string) => {
-    // As they are when they are called `sh`.
+    // Each shell behaves as it does when it is called `sh`.
     const first = { busybox: ["sh"], bash: ["--posix"] }[shell] ?? [];
     const words = [...first, "-c", script];
     const { stdout, stderr, status } = spawnSync(shell, words, { encoding: "utf8" });
@@ -30,7 +30,7 @@ describe.each(shells)("limits that %s sets", (shell) => {
   const HARD_LIMITS =
     "exec awk '/file size|processes|open files|address|cpu/ { print $(NF - 1) }' /proc/self/limits";
 
-  it("are those of what it becomes, and can't be raised", () => {
+  it("are hard limits of the program that the shell becomes", () => {
     const all: ProcessLimits = {
       ...{ maxFileBytes: 1 << 20, maxMemoryBytes: 1 << 30, maxProcesses: 1234 },
       ...{ maxOpenFiles: 64, maxCoreBytes: 0, maxCpuSeconds: 77 },
@@ -39,7 +39,7 @@ describe.each(shells)("limits that %s sets", (shell) => {
     expect(said.sort()).toEqual(["77", String(1 << 20), "0", "1234", "64", String(1 << 30)].sort());
   });
 
-  it("end it where it can't set one, and nothing is started", () => {
+  it("keep the command from starting when one of them can't be set", () => {
     const script = limitingScript({ maxOpenFiles: 64 });
     expect(run(`ulimit -n 32; ${script}echo started`)).toMatchObject({ status: 126 });
     expect(run(`ulimit -n 32; ${script}echo started`).said).not.toMatch(/^started$/m);
@@ -48,24 +48,24 @@ describe.each(shells)("limits that %s sets", (shell) => {
     expect(refused).toEqual({ said: "", status: 126 });
   });
 
-  it("of what nothing is said stay as they are", () => {
+  it("leave every limit unchanged that was not asked for", () => {
     expect(limitingScript({})).toBe("");
     expect(run(`${limitingScript({ maxOpenFiles: 64 })}${HARD_LIMITS}`).said).toContain("unlimited");
   });
 });
 
 describe.skipIf(!findProgram("prlimit"))("limits", () => {
-  it("open files, core files and the size of a file are bounded", () => {
+  it("bound open files, core files and the size of a file", () => {
     const words = limited({ maxOpenFiles: 64, maxCoreBytes: 0, maxFileBytes: 4096 });
     expect(said(words, "ulimit -n; ulimit -Hn; ulimit -c; ulimit -Hc; ulimit -f")).toBe("64\n64\n0\n0\n8");
   });
 
-  it("what nothing is said of stays as it is", () => {
+  it("leave every limit unchanged that was not asked for", () => {
     expect(limited({})).toEqual([]);
     expect(said(limited({ maxOpenFiles: 64 }), "ulimit -v")).toBe(said([], "ulimit -v"));
   });
 
-  it("one that is lower already does not keep the command from starting", () => {
+  it("are lowered to the limits that already apply, where those are stricter", () => {
     const module = join(import.meta.dirname, "..", "..", "src", "process", "limits.ts");
     const asked: ProcessLimits = { maxOpenFiles: 512, maxFileBytes: 1 << 20 };
     const script = `import { limited } from "${module}"; console.log(limited(${JSON.stringify(asked)}).slice(1).join(" "))`;
@@ -75,13 +75,13 @@ describe.skipIf(!findProgram("prlimit"))("limits", () => {
     expect(stdout.trim()).toBe("--fsize=4096 --nofile=128 --");
   });
 
-  it("the command is ended before us when memory runs out", () => {
+  it("make the kernel kill the command before Holdfast when memory runs out", () => {
     const look = "cat /proc/self/oom_score_adj";
     expect(Number(said(writingFirst(firstToEnd()), look))).toBe(500);
     expect(Number(said([], look))).toBeLessThan(500);
   });
 
-  it("what is ended first already is not asked to be ended later, which it may not", () => {
+  it("do not try to lower an oom_score_adj that is high already, which could be refused", () => {
     expect(firstToEnd("500\n")).toEqual([]);
     expect(firstToEnd("999\n")).toEqual([]);
     expect(firstToEnd("-1000\n")).toHaveLength(1);

@@ -1,6 +1,6 @@
 /**
- * Sockets of ours in a namespace that has no way out: listening there, connecting there, and what is left of
- * it.
+ * Sockets that the opener makes for us in a network namespace without a way out: listening, connecting, and
+ * what stays open afterwards.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,7 +15,7 @@ import { TestNamespace } from "../support/namespace.ts";
 
 if (!hasSandbox) console.log("left out: sockets in a namespace: bubblewrap is not installed");
 
-/** Sends each client a text that tells which end of a connection it is. */
+/** A server that sends each client `first ` and then echoes what it hears. */
 const TALKER = `const { createServer } = require("node:net");
   const [port, host] = process.argv.slice(1);
   createServer((socket) => { socket.on("error", () => {}); socket.write("first "); socket.pipe(socket); })
@@ -40,7 +40,7 @@ async function talker(namespace: TestNamespace, port: number, host: string): Pro
   return { [Symbol.dispose]: () => void child.kill("SIGKILL") };
 }
 
-it("opener-1 an opener whose starter is gone before it has begun ends, and keeps no port", async () => {
+it("opener-1 an opener exits by itself when its starter is gone before it has begun", async () => {
   const program = resolve(import.meta.dirname, "..", "..", "src", "process", "network", "main.ts");
   for (let attempt = 0; attempt < 5; attempt += 1) {
     const opener = spawn(process.execPath, [program, "listen", "0"], {
@@ -52,7 +52,7 @@ it("opener-1 an opener whose starter is gone before it has begun ends, and keeps
 });
 
 describe.skipIf(!hasSandbox)("the opener", () => {
-  it("waits for a port that the opener of a killed process has for a moment longer", async () => {
+  it("waits for a port that another process still holds for a moment", async () => {
     await using namespace = await TestNamespace.start();
     const other = await talker(namespace, 18_128, "127.0.0.1");
     const opening = listenInside(namespace.enter, [18_128], () => {});
@@ -62,7 +62,7 @@ describe.skipIf(!hasSandbox)("the opener", () => {
     (await opening).close();
   });
 
-  it("opener-1 listens inside, on both kinds of loopback, where only what stands inside gets through to us", async () => {
+  it("opener-1 listens on IPv4 and IPv6 loopback inside, and only programs inside can connect to it", async () => {
     await using namespace = await TestNamespace.start();
     const heard: number[] = [];
     const listener = await listenInside(namespace.enter, [18_128, 5432], (socket, port) => {
@@ -84,7 +84,7 @@ describe.skipIf(!hasSandbox)("the opener", () => {
     }
   });
 
-  it("opener-1 what is inside reaches nothing of the machine's own loopback", async () => {
+  it("opener-1 gives programs inside no way to the machine's own loopback", async () => {
     await using namespace = await TestNamespace.start();
     const server = createServer((socket) => socket.end("REACHED")).listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -94,7 +94,7 @@ describe.skipIf(!hasSandbox)("the opener", () => {
     server.close();
   });
 
-  it("a port that is taken inside is said, and nothing is left open", async () => {
+  it("reports a port that is taken inside, and leaves no socket open", async () => {
     await using namespace = await TestNamespace.start();
     using _taken = await talker(namespace, 7001, "127.0.0.1");
     const before = openSockets();
@@ -102,11 +102,11 @@ describe.skipIf(!hasSandbox)("the opener", () => {
       expect.objectContaining({ code: "network_failed", message: expect.stringContaining("EADDRINUSE") }),
     );
     await expect.poll(openSockets).toBe(before);
-    // The port before it was let go of, too.
+    // The port that was opened before the taken one is free again.
     (await listenInside(namespace.enter, [7000], () => {})).close();
   });
 
-  it("a namespace that can't be entered is said in the words of what could not", async () => {
+  it("fails with the cause when its namespace can't be entered", async () => {
     await expect(listenInside(["nsenter", "-t", "999999999", "-n", "--"], [1], () => {})).rejects.toThrow(
       /network_failed|999999999/,
     );
@@ -114,7 +114,7 @@ describe.skipIf(!hasSandbox)("the opener", () => {
     await expect(new InsideConnector(["false"]).connect(1)).rejects.toThrow("ended with 1");
   });
 
-  it("connects inside, whichever loopback is listened on, and loses nothing of what is said first", async () => {
+  it("connects to servers on IPv4 or IPv6 loopback inside, and loses none of their first bytes", async () => {
     await using namespace = await TestNamespace.start();
     using _four = await talker(namespace, 7002, "127.0.0.1");
     using _six = await talker(namespace, 7003, "::1");
@@ -137,7 +137,7 @@ describe.skipIf(!hasSandbox)("the opener", () => {
     }
   });
 
-  it("an opener that was closed or killed is started again by the next connection", async () => {
+  it("is started again by the next connection after it was closed or killed", async () => {
     await using namespace = await TestNamespace.start();
     using _four = await talker(namespace, 7002, "127.0.0.1");
     const connector = new InsideConnector(namespace.enter);
@@ -147,7 +147,7 @@ describe.skipIf(!hasSandbox)("the opener", () => {
     (await connector.connect(7002)).destroy();
     for (const pid of openers(namespace.enter)) process.kill(pid, "SIGKILL");
     await expect.poll(() => openers(namespace.enter)).toEqual([]);
-    // Whether we heard of its end before is a matter of chance.
+    // This attempt fails or not, depending on whether we have already heard of the end.
     await connector.connect(7002).then(
       (socket) => socket.destroy(),
       () => {},
@@ -158,7 +158,7 @@ describe.skipIf(!hasSandbox)("the opener", () => {
   });
 });
 
-/** Openers in this namespace, found by what they were started with. */
+/** The openers in this namespace, found by their command lines. */
 function openers(enter: readonly string[]): number[] {
   const namespace = readlinkSync(`/proc/${enter[enter.indexOf("-t") + 1]}/ns/net`);
   return readdirSync("/proc").flatMap((name) => {

@@ -8,7 +8,7 @@ import { ownProgram } from "../../src/process/index.ts";
 
 const src = join(import.meta.dirname, "../../src");
 
-it("a folder asks for its own program alone, and none is found in another way", () => {
+it("a folder asks only for its own program, and finds it only through ownProgram", () => {
   const asked: [folder: string, program: string][] = [];
   for (const name of readdirSync(src, { recursive: true, encoding: "utf8" })) {
     if (!name.endsWith(".ts") || name === "process/own-program.ts") continue;
@@ -21,7 +21,7 @@ it("a folder asks for its own program alone, and none is found in another way", 
   for (const [folder, program] of asked) expect(program).toBe(JSON.stringify(folder));
 });
 
-it("our programs are beside the code that runs; a missing one can't be started", () => {
+it("ownProgram finds our programs beside the running code, and throws for one that is missing", () => {
   for (const folder of ["host", "dispatch", "process/network"])
     expect(existsSync(ownProgram(folder)), folder).toBe(true);
   expect(() => ownProgram("nowhere")).toThrow("not part of this installation");

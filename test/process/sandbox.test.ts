@@ -1,6 +1,6 @@
 /**
- * The wall itself, word by word: each test plants what the sandbox must keep away, and sees it from outside
- * first.
+ * What the sandbox keeps away, one kind of thing in each test. Most tests plant something, and show first
+ * that it can be reached from outside.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -63,7 +63,7 @@ async function inside(
   return said(launched.argv, launched);
 }
 
-/** To the user that a task's processes have. */
+/** Makes the user of a task's processes its owner. */
 function giveAway(dir: string): void {
   const user = taskUser("/");
   if (user) chownSync(dir, user.uid, user.gid);
@@ -86,17 +86,17 @@ const ownRun = ["/run", process.env["XDG_RUNTIME_DIR"] ?? "", `/run/user/${proce
   },
 );
 
-describe.skipIf(!hasSandbox)("the wall", () => {
+describe.skipIf(!hasSandbox)("the sandbox", () => {
   if (!ownRun) leaveOut("sockets below /run", "this user can make none");
   it.skipIf(!ownRun)(
-    "sandbox-2 a service that listens below /run is not reached, and nothing is written there",
+    "sandbox-2 keeps a task from connecting to a socket below /run and from writing there",
     async () => {
       using temp = new TempDir();
       using run = new TempDir(ownRun);
       const server = createServer((socket) => socket.end("REACHED")).listen(run.join("socket"));
       await once(server, "listening");
       try {
-        // Node itself may stand below /tmp, which is another inside.
+        // Node may be installed below /tmp, and the sandbox has a /tmp of its own.
         const knock = `-e 'require("net").connect(process.argv[1]).on("error", () => {}).pipe(process.stdout)' ${run.join("socket")}`;
         expect(await outside(`${process.execPath} ${knock}`)).toBe("REACHED");
         const script = `/tmp/node ${knock}; /tmp/node -p '"knocked"'; ls /run/*; (: > /run/x) && echo written`;
@@ -110,7 +110,7 @@ describe.skipIf(!hasSandbox)("the wall", () => {
     },
   );
 
-  it("files of others in /tmp, /dev and /dev/shm are not there", async () => {
+  it("hides the machine's files in /tmp, /dev and /dev/shm", async () => {
     using temp = new TempDir();
     using tmp = new TempDir("/tmp");
     using shm = new TempDir("/dev/shm");
@@ -124,7 +124,7 @@ describe.skipIf(!hasSandbox)("the wall", () => {
     expect(await inside(temp.path, look)).toBe("looked");
   });
 
-  it("a hidden directory is empty and can't be written to, even if another option names a part of it", async () => {
+  it("shows a hidden directory empty and read-only, even if another option names a part of it", async () => {
     using temp = new TempDir();
     for (const dir of ["tree", "home/inner"]) mkdirSync(temp.join(dir), { recursive: true });
     for (const name of ["home/secret", "home/inner/secret"]) writeFileSync(temp.join(name), "PLANTED");
@@ -136,7 +136,7 @@ describe.skipIf(!hasSandbox)("the wall", () => {
     expect(await outside(look)).toBe("PLANTEDPLANTEDwritten\nlooked");
   });
 
-  it("sandbox-2 what is lent is only read; so are the files of a capsule, where that is asked for", async () => {
+  it("sandbox-2 makes lent directories read-only, and the capsule's files too where that is asked for", async () => {
     using temp = new TempDir();
     for (const dir of ["tree", "borrowed", "readable", "writable"]) mkdirSync(temp.join(dir));
     const dirs = ["borrowed", "readable", "writable", "tree"].map((dir) => temp.join(dir));
@@ -150,7 +150,7 @@ describe.skipIf(!hasSandbox)("the wall", () => {
     expect(await inside(temp.join("tree"), script, { ...view, isReadOnly: true })).toBe("writable");
   });
 
-  it("namespaces are its own, and shared memory of the machine is not there", async () => {
+  it("has namespaces of its own, and no access to the machine's shared memory", async () => {
     using temp = new TempDir();
     for (const name of ["pid", "ipc", "uts", "mnt"]) {
       const seen = await inside(temp.path, `readlink /proc/self/ns/${name}`);
@@ -167,7 +167,7 @@ describe.skipIf(!hasSandbox)("the wall", () => {
     }
   });
 
-  it("sandbox-3 a port of this machine's loopback is not reached, and the only interface is a loopback of its own", async () => {
+  it("sandbox-3 has only a loopback of its own, and can't reach a port on the machine's", async () => {
     using temp = new TempDir();
     const server = createServer((socket) => socket.end("REACHED")).listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -184,7 +184,7 @@ describe.skipIf(!hasSandbox)("the wall", () => {
     }
   });
 
-  it("processes of the machine are not there", async () => {
+  it("hides the machine's processes", async () => {
     using temp = new TempDir();
     const marker = `PLANTED-${process.pid}`;
     const child = spawn("sh", ["-c", "echo begun; read -r line", marker], {
@@ -201,7 +201,7 @@ describe.skipIf(!hasSandbox)("the wall", () => {
     }
   });
 
-  it("sandbox-2 root has no power in it: nothing is mounted, and another user's file stays closed", async () => {
+  it("sandbox-2 takes all power from root: it can neither mount nor read another user's file", async () => {
     using temp = new TempDir();
     writeFileSync(temp.join("closed"), "PLANTED", { mode: 0o600 });
     if (isRoot) chownSync(temp.join("closed"), NOBODY, NOBODY);
@@ -215,7 +215,7 @@ describe.skipIf(!hasSandbox)("the wall", () => {
   const trigger = "/proc/sysrq-trigger";
   if (!existsSync(trigger)) leaveOut("the kernel's trigger", "this kernel has none");
   it.skipIf(!existsSync(trigger))(
-    "sandbox-2 /dev/null stands in the place of the kernel's trigger",
+    "sandbox-2 puts /dev/null in the place of /proc/sysrq-trigger",
     async () => {
       using temp = new TempDir();
       const what = `stat -c '%F %t:%T' ${trigger}`;
@@ -225,7 +225,7 @@ describe.skipIf(!hasSandbox)("the wall", () => {
   );
 
   if (!findProgram("script")) leaveOut("the terminal of the calling process", "script is not installed");
-  it.skipIf(!findProgram("script"))("the terminal of the calling process can't be typed into", async () => {
+  it.skipIf(!findProgram("script"))("gives no access to the terminal of the calling process", async () => {
     using temp = new TempDir();
     const reach = "(: < /dev/tty) 2>/dev/null && echo reached; echo tried";
     const command = ["sh", "-c", reach];

@@ -1,5 +1,5 @@
 /**
- * How much memory many processes hold together, against what the system says of each.
+ * How much memory many processes use together, compared with what the kernel reports for each of them.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -29,7 +29,7 @@ class Crowd implements AsyncDisposable {
     return this.#shell.pid ?? 0;
   }
 
-  /** What the system says of all of them, one by one. */
+  /** What the kernel reports for each of them, added up. */
   sums(): { resident: number; shares: number } {
     const texts = treeOf(this.pid).map((pid) => readTextOr(`/proc/${pid}/smaps_rollup`, ""));
     const kilobytes = (field: string, text: string) =>
@@ -46,7 +46,7 @@ class Crowd implements AsyncDisposable {
 }
 
 async function expectSharedOnce(crowd: Crowd): Promise<void> {
-  // Until all are there, and have touched all of it.
+  // Wait until all processes have started and have touched all of the shared memory.
   while (crowd.sums().resident < COUNT * SHARED_BYTES) await sleep(50);
   const { resident, shares } = crowd.sums();
   expect(resident).toBeGreaterThan(5 * shares);
@@ -57,8 +57,8 @@ async function expectSharedOnce(crowd: Crowd): Promise<void> {
   expect(bytes).toBeLessThanOrEqual(totalmem());
 }
 
-describe("the memory of many processes", () => {
-  it("a file that all of them have mapped is counted once", async () => {
+describe("measureTree", () => {
+  it("counts a mapped file once, however many processes have mapped it", async () => {
     using temp = new TempDir();
     const repo = makeRepo(temp.join("repo"));
     writeFileSync(temp.join("big"), randomBytes(SHARED_BYTES));
@@ -68,13 +68,13 @@ describe("the memory of many processes", () => {
       input: `${id}\n`,
     });
     gitIn(repo, "prune-packed");
-    // Each has read the whole pack, through a mapping that it keeps, and waits for the next question.
+    // Each reads the whole pack through a mapping that it keeps, and then waits for more input.
     const reader = `{ echo ${id}; exec sleep 600; } | git -c core.bigFileThreshold=1m cat-file --batch > /dev/null`;
     await using crowd = new Crowd(`for i in $(seq ${COUNT}); do ${reader} & done; wait`, repo);
     await expectSharedOnce(crowd);
   });
 
-  it("what was there before they parted is counted once", async () => {
+  it("counts memory from before a fork once, however many processes share it", async () => {
     using temp = new TempDir();
     const script = `
       all=$(head -c ${SHARED_BYTES} /dev/zero | tr '\\0' x)

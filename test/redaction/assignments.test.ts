@@ -1,5 +1,5 @@
 /**
- * Secrets in command lines, and tokens that secretlint's rules pass over.
+ * Secrets in command lines, and tokens that secretlint's rules miss.
  */
 import { describe, expect, it } from "vitest";
 import { commandLine, redactSecrets } from "../../src/redaction/index.ts";
@@ -8,7 +8,7 @@ const line = async (command: string) =>
   (await redactSecrets([{ pid: 1, command }], ["process_started"]))[0]?.data["command"];
 
 describe("values in a command line", () => {
-  it("redaction-1 are taken out where the name says that they are secret", async () => {
+  it("redaction-1 are redacted where the name says that they are secret", async () => {
     const gone = "[redacted:assignment]";
     expect(await line("FOO_TOKEN=abcdefgh1 cmd")).toBe(`FOO_TOKEN=${gone} cmd`);
     expect(await line("export X_KEY='a b c d e'; y")).toBe(`export X_KEY=${gone}; y`);
@@ -17,7 +17,7 @@ describe("values in a command line", () => {
     expect(await line('A_TOKEN="cut off where a title ends')).toBe(`A_TOKEN=${gone}`);
   });
 
-  it("redaction-1 stay where there is no value: a short one, another variable, an option, what a rule has taken out", async () => {
+  it("redaction-1 stay if they are short, refer to a variable, belong to an option or are already redacted", async () => {
     for (const command of [
       "A_KEY=short",
       "A_TOKEN=$OTHER_VARIABLE cmd",
@@ -32,7 +32,7 @@ describe("values in a command line", () => {
     expect(await line(`GITHUB_TOKEN=${token} gh`)).toBe("GITHUB_TOKEN=[redacted:github] gh");
   });
 
-  it("redaction-1 are all of a word that no shell reads, spaces and quotes included", async () => {
+  it("redaction-1 include the spaces and quotes of a word that no shell reads", async () => {
     const words = ["env", `A_TOKEN=some words, "quoted" and\nmore`, "true", "--", "X=a b"];
     const script = ["sh", "-ec", "A_TOKEN='some words' cmd with more"];
     const redacted = await redactSecrets(
@@ -55,7 +55,7 @@ describe("values in a command line", () => {
     expect(commandLine(["env", "A_TOKEN=$OTHER and more"])).toBe("env A_TOKEN=$OTHER and more");
   });
 
-  it("redaction-1 are looked for in every record that has a command line, and in nothing else", async () => {
+  it("redaction-1 are redacted in every record that has a command line, and in no other text", async () => {
     const text = "A_SECRET=abcdefghi make";
     const batch = [
       { session: "s", title: text },
@@ -77,7 +77,7 @@ describe("values in a command line", () => {
 });
 
 describe("tokens of our own rules", () => {
-  it("redaction-1 are taken out of any text, also directly behind a word", async () => {
+  it("redaction-1 are redacted in any text, even directly after a word", async () => {
     const oauth = ["sk-ant", "oat01", "AbCd_efgh-0123456789"].join("-");
     const router = ["sk-or", "v1", "0123456789abcdef".repeat(4)].join("-");
     const [found] = await redactSecrets([{ text: `TOKEN${oauth} (${router}) sk-or-v1-example` }]);

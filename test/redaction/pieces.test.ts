@@ -14,10 +14,10 @@ const word = (seed: string, length: number) =>
     .replace(/\W/g, "")
     .slice(0, length);
 const token = (seed: string) => `ghp_${word(seed, 36)}`;
-/** Of many lengths: the half of one is found, too. */
+/** A token of variable length, half of which is found, too. */
 const longToken = (seed: string) => `github_pat_${word(`${seed}a`, 22)}_${word(`${seed}b`, 59)}`;
 const key = (seed: string) => {
-  // As the rule knows one: the first bytes of its encoding.
+  // It begins as the rule expects it, with the first bytes of a key's encoding.
   const lines = `MIIE${noise(seed, 4796)}`.match(/.{64}/g) ?? [];
   return `-----BEGIN RSA PRIVATE KEY-----\n${lines.join("\n")}\n-----END RSA PRIVATE KEY-----\n`;
 };
@@ -53,7 +53,7 @@ describe("redaction in pieces", () => {
       expect((await inPieces(text)) === whole).toBe(true);
     });
 
-  it("redaction-3 a cut at the end leaves no half of a secret, wherever it is", async () => {
+  it("redaction-3 leaves no part of a secret that is cut off at the end", async () => {
     const before = "plain text\n".repeat(15_000);
     const secret = key("cut");
     for (const chars of [10, 200, 3000, secret.length - 2]) {
@@ -64,8 +64,8 @@ describe("redaction in pieces", () => {
   });
 });
 
-describe("bytes as a text", () => {
-  it("come back as they were, however they are cut; and UTF-8 is text", () => {
+describe("bytes decoded as text", () => {
+  it("encode to the same bytes however they were split, and UTF-8 reads as text", () => {
     const utf8 = fc.string({ unit: "binary" }).map((text) => Buffer.from(text));
     const anything = fc.uint8Array({ maxLength: 6 }).map((bytes) => Buffer.from(bytes));
     const step = fc.integer({ min: 1, max: 7 });

@@ -8,7 +8,7 @@ const token = ["ghp", "abcdefghijABCDEFGHIJ0123456789abcdef"].join("_");
 const awsKey = "kWcrlUX5JEDGM/LtmEENI/aVmYvHNif5zB+d9+ct";
 const one = async (data: Parameters<typeof redactSecrets>[0][number]) => (await redactSecrets([data]))[0];
 
-/** Of these, hardly any that is drawn from the pattern alone is one in the eyes of its rule. */
+/** Strings that a rule takes for secrets. For some rules, hardly any that fits the pattern is one. */
 function likely(rule: string, pattern: RegExp): fc.Arbitrary<string> {
   if (rule === "sendgrid") return fc.stringMatching(/^SG\.\w{22}\.\w{43}$/);
   if (rule !== "1password") return secretOf(pattern);
@@ -21,19 +21,19 @@ function hasPassword({ source }: RegExp, text: string): boolean {
 }
 
 describe("redaction", () => {
-  it("redaction-1 takes a secret out whole, also where its rule reports too short a range", async () => {
+  it("redaction-1 removes a whole secret, even if its rule reports too short a range", async () => {
     const result = await one({ text: `aws_secret_access_key = ${awsKey} and more` });
     expect(JSON.stringify(result)).not.toContain(awsKey.slice(-10));
     expect(result?.rules).toEqual(["aws"]);
   });
 
-  it("redaction-1 knows a secret by the name before it, in structured data too", async () => {
+  it("redaction-1 knows a secret by the name of its field in structured data", async () => {
     const result = await one({ args: { env: { AWS_SECRET_ACCESS_KEY: awsKey, PATH: "/usr/bin" } } });
     expect(JSON.stringify(result)).not.toContain(awsKey);
     expect(result?.data).toMatchObject({ args: { env: { PATH: "/usr/bin" } } });
   });
 
-  it("redaction-1 treats a text as the file that it may be a part of", async () => {
+  it("redaction-1 finds a secret that its rule looks for only in a certain kind of file", async () => {
     const uuid = "01234567-89ab-4cde-8f01-23456789abcd";
     const result = await one({ output: `//registry.example.org/:_authToken=${uuid}` });
     expect(JSON.stringify(result)).not.toContain(uuid);
@@ -42,7 +42,7 @@ describe("redaction", () => {
   it("redaction-1 a rule that is skipped because its keyword is missing would have found nothing", async () => {
     const patterns = await installedPatterns();
     expect(Object.keys(MARKS).sort()).toEqual([...patterns.keys()].sort());
-    // It parses its file instead, where these stand.
+    // This rule has no pattern: it parses a file that has these fields.
     expect(patterns.get("gcp")).toEqual([]);
     expect(rulesMarkedIn('{"private_key_id":"1","private_key":"-----BEGIN PRIVATE KEY-----"}')).toContain(
       "gcp",
@@ -65,14 +65,14 @@ describe("redaction", () => {
     expect(drawn).toBeGreaterThan(900);
   });
 
-  it("redaction-1 finds a secret that stands directly behind a word, whatever its rule, and leaves the word", async () => {
+  it("redaction-1 finds a secret directly after a word, whatever its rule, and leaves the word", async () => {
     const prefix = fc.stringMatching(/^[A-Za-z0-9_é]{1,12}$/);
     const glued = new Set<string>();
     for (const [rule, ofRule] of await installedPatterns()) {
       for (const pattern of ofRule.filter(isAnchored)) {
         let found = 0;
         const check = async (before: string, secret: string) => {
-          // Rules have more to say than their patterns; and a name that ends like a mark is none.
+          // Rules check more than their patterns, and a name that only ends like a mark is no secret.
           const alone = (await one({ text: secret }))?.data["text"];
           if (alone !== `[redacted:${rule}]` || /^xapp-(?!\d-)/.test(secret)) return;
           found += 1;
@@ -102,7 +102,7 @@ describe("redaction", () => {
     expect(both?.data["text"]).toBe("(TOKEN[redacted:github], [redacted:github])");
   });
 
-  it("leaves long names that only begin, or end, like a secret", async () => {
+  it("leaves long names that only begin or end like a secret", async () => {
     const names = [
       "npm_package_devDependencies_vitest_coverage_v8_for_node_24",
       "test_ghp_token_is_taken_out_when_it_stands_directly_behind_a_word",
@@ -116,7 +116,7 @@ describe("redaction", () => {
     for (const text of names) expect(await one({ text })).toEqual({ data: { text }, rules: [] });
   });
 
-  it("handles a long text of keywords, with the secrets in it", async () => {
+  it("removes a secret from a megabyte of keywords", async () => {
     const marks = ["aghp_", "axoxb-", "aSG.a.", "asecretaccesskey=", "://", `x${token}`];
     for (const mark of marks) {
       const text = `${mark.repeat(1_000_000 / mark.length)} ${token}`;
@@ -125,7 +125,7 @@ describe("redaction", () => {
     }
   });
 
-  it("redaction-2 a record changes nothing in another one of the same batch, and no field loses its name", async () => {
+  it("redaction-2 redacts each record of a batch as if it were alone, and no field loses its name", async () => {
     const key = "MIIEpAIBAAKCAQEA7".repeat(20);
     const batch = [
       { turn: 1, role: "assistant", content: `-----BEGIN RSA PRIVATE KEY-----\n${key}` },

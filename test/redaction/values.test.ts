@@ -12,12 +12,12 @@ describe("an excerpt of output", () => {
       text.includes(one),
     );
 
-  it("value-1 has no part of a value at the place where it is cut", async () => {
+  it("value-1 shows no part of a value at the places where the output is cut", async () => {
     const [head, tail, total] = [32 * 1024, 96 * 1024, 200 * 1024];
     for (let shift = 0; shift <= bytes.length; shift += 1) {
       const output = Buffer.alloc(total, ".");
       for (const border of [head, total - tail]) bytes.copy(output, border - shift);
-      // Its writer was killed.
+      // The writer was killed in the middle of the value.
       bytes.copy(output, total - shift);
       const excerpt = new Excerpt();
       for (let at = 0; at < total; at += 10_000) excerpt.add(output.subarray(at, at + 10_000));
@@ -26,14 +26,14 @@ describe("an excerpt of output", () => {
     }
   });
 
-  it("value-1 has none where the beginning ends and nothing was cut", async () => {
+  it("value-1 redacts a value across the end of its first part, where nothing is cut", async () => {
     const excerpt = new Excerpt();
     excerpt.add(Buffer.concat([Buffer.alloc(32 * 1024 - 11, "."), bytes, Buffer.from("\n")]));
     const [redaction] = await redact([{ output: excerpt.text(secrets) }]);
     expect(redaction?.data["output"]).toMatch(/\.\[redacted:env:FIRST\]\n$/);
   });
 
-  it("value-1 bytes that come piece by piece have none, however they are cut", () => {
+  it("value-1 the filter for byte streams redacts values in whatever pieces the bytes arrive", () => {
     const repeating = { name: "SECOND", value: "abcabcabc" };
     const text = Buffer.from(`x${value}y${value.slice(0, 10)}z\xff${value} ${"abc".repeat(4)}! abcab`);
     for (let length = 1; length <= text.length; length += 1) {

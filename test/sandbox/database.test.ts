@@ -12,7 +12,7 @@ import { kinds, Person } from "../support/person.ts";
 import { findPostgres } from "./toolbox.ts";
 
 const postgres = findPostgres();
-// It refuses to be root's.
+// PostgreSQL refuses to run as root.
 const why = postgres === undefined ? "PostgreSQL is not installed" : whyNotNobody;
 if (why) console.log(`left out: a database of this machine, reached from the sandbox: ${why}`);
 
@@ -43,7 +43,7 @@ class Database implements Disposable {
   }
 }
 
-/** A moment ago nothing listened there. */
+/** A port where nothing listened a moment ago. */
 function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, "127.0.0.1", () => {
@@ -55,7 +55,7 @@ function freePort(): Promise<number> {
 
 for (const kind of kinds)
   describe.skipIf(!hasSandbox || why !== undefined)(`a database of this machine, for ${kind.name}`, () => {
-    it("answers no task before its lane is accepted, then those in it, and those that are given the host by hand", async () => {
+    it("answers tasks of a lane only after a person accepts the lane, and tasks that name it with --host", async () => {
       using database = new Database(await freePort());
       const host = `localhost:${database.port}`;
       using person = new Person(kind, { "holdfast.yaml": `lanes: { db: { hosts: ["${host}"] } }\n` });

@@ -1,6 +1,6 @@
 /**
- * An agent that uses up processes, memory, files, space, terminals and watches. Each bomb is limited, so that
- * the machine survives a guard that fails. A session beside it must go on.
+ * An agent that uses up processes, memory, files, space, terminals and watches. Each bomb has an end of its
+ * own, so that the machine survives if a guard fails. A session beside it must go on.
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,15 +11,15 @@ import { type Caller, callers, leaveOut, perl, whyNoAttacks } from "../support/a
 
 interface Bomb {
   readonly title: string;
-  /** Says `took` and how far it came, and holds what it has for a while. */
+  /** Prints `took` and how much it got, and holds that for a while. */
   readonly script: string;
-  /** How far it may come at most; it tries more. */
+  /** How much it may get at most. It tries to get more. */
   readonly most?: number;
-  /** What its session is ended for. Then it need not have said how far it came. */
+  /** The quota that its session is ended for. Then it may end before it prints how much it got. */
   readonly quota?: string;
-  /** Whether the kernel may keep it to its share before anything looks: then it says how far it came. */
+  /** Whether the kernel may stop it before the watch ends its session. Then it prints how much it got. */
   readonly isKept?: boolean;
-  /** Whether the bound is kept by a user namespace of the session's own, which root's sessions do not have. */
+  /** Whether the limit is that of the session's own user namespace, which root's sessions do not have. */
   readonly isOfUser?: boolean;
 }
 
@@ -35,7 +35,7 @@ const MAX_WATCHERS = Number(readFileSync("/proc/sys/fs/inotify/max_user_instance
 const MAX_MEMORY_MB = 512;
 const PIECE_MB = 32;
 
-/** Whose memory the kernel counts: then it is the kernel that keeps the bomb to its share. Else the watch ends it. */
+/** Whether the kernel counts this caller's memory, and so limits the bomb. Otherwise the watch ends it. */
 function countsMemory({ words }: Caller): boolean {
   // What holds for the user who runs the tests may not hold for another user.
   if (words.length > 0) return false;
@@ -44,7 +44,7 @@ function countsMemory({ words }: Caller): boolean {
   return trial?.limits.memory ?? false;
 }
 
-/** Each group is one session. */
+/** Each group runs in one session. */
 const groups: readonly (readonly Bomb[])[] = [
   [
     {
@@ -64,7 +64,7 @@ const groups: readonly (readonly Bomb[])[] = [
       quota: "processes",
     },
     {
-      title: "processes that start themselves",
+      title: "processes that start copies of themselves",
       script: "b() { [ $1 -gt 9 ] || { b $(($1 + 1)) & b $(($1 + 1)) & sleep 1; }; }; b 0",
       quota: "processes",
     },
@@ -86,12 +86,12 @@ const groups: readonly (readonly Bomb[])[] = [
       isKept: true,
     },
     {
-      title: "space of TMPDIR at once",
+      title: "space of TMPDIR in one call",
       script: 'fallocate -l 200G "$TMPDIR/huge"; echo took $(($(stat -c %s "$TMPDIR/huge") >> 20))',
       most: MAX_MEGABYTES,
     },
     {
-      title: "space of the checkout at once",
+      title: "space of the checkout in one call",
       script: "fallocate -l 200G huge; echo took $(($(stat -c %s huge) >> 20))",
       most: MAX_MEGABYTES,
     },
@@ -109,7 +109,7 @@ const groups: readonly (readonly Bomb[])[] = [
       script: "head -c 300000000 /dev/zero > /dev/shm/full; echo took $(($(stat -c %s /dev/shm/full) >> 20))",
       most: MAX_MEGABYTES,
     },
-    // In memory, which has its own bound: only that the others go on counts.
+    // In memory, which has a limit of its own. It only matters that the session beside it goes on.
     { title: "files of /tmp", script: counting(20_000, 'open(my $f, ">", "/tmp/many-$n")') },
     {
       title: "terminals",
@@ -117,7 +117,7 @@ const groups: readonly (readonly Bomb[])[] = [
       most: 4096,
     },
     {
-      title: "watches",
+      title: "inotify watches",
       script: counting(5000, `syscall(${INOTIFY_INIT1}, 0) >= 0`),
       most: Math.floor(MAX_WATCHERS / 2),
       isOfUser: true,
@@ -134,7 +134,7 @@ const settings = `quota:
 const work =
   "for i in 1 2 3 4 5 6 7 8; do (sleep 0.1; echo x > $i) & done; wait; ls | grep -c '^[1-8]$'; echo x > $TMPDIR/own && echo worked";
 
-/** Undefined for one that was ended before it could say so. */
+/** Undefined for a bomb that was ended before it could print it. */
 function tookOf(said: string, index: number): number | undefined {
   const took = new RegExp(`^${index}: took (\\d+)$`, "m").exec(said)?.[1];
   return took === undefined ? undefined : Number(took);
@@ -161,7 +161,7 @@ for (const caller of callers) {
         const all = bombs.map(({ script }, index) => `(${script}) 2>&1 | sed 's/^/${index}: /' &`).join("\n");
         const command = ["run", "--", "sh", "-c", `echo begun; ${all}\nwait`];
         const bomb = place.holdfast(command);
-        // Once it is there, or as good as there.
+        // Give the bomb a second to go off, unless it ends before.
         await Promise.race([bomb, sleep(1000)]);
         const worked = await place.holdfast(["run", "--session", "worker", "--", "sh", "-c", work]);
         const said = await bomb;
@@ -170,17 +170,17 @@ for (const caller of callers) {
     });
     afterAll(() => place[Symbol.dispose]());
 
-    it.each(groups.flat())("beside $title a session goes on", (bomb) => {
+    it.each(groups.flat())("a session goes on beside one that uses up $title", (bomb) => {
       expect(heard.get(bomb)?.worked).toMatch(/^8\nworked$/m);
       expect(heard.get(bomb)?.bomb).toMatch(/^begun$/m);
     });
 
     it.each(groups.flatMap((bombs) => bombs.map((bomb, index) => ({ ...bomb, bomb, index }))))(
-      "$title come to an end",
+      "a session that uses up $title is kept to its limits or ended",
       ({ bomb, index, most, quota, isKept, isOfUser }) => {
         const said = heard.get(bomb)?.bomb ?? "";
         const took = tookOf(said, index);
-        // One that its session was ended for may not have come to say it.
+        // A bomb whose session was ended may not have printed how much it got.
         if (!quota) expect(took, said).toBeGreaterThanOrEqual(0);
         const isBound = most !== undefined && !(isOfUser && caller.name === "root");
         if (took !== undefined && isBound) expect(took).toBeLessThanOrEqual(most);
@@ -189,7 +189,7 @@ for (const caller of callers) {
       },
     );
 
-    it.skipIf(!countsMemory(caller))("memory is no more than the kernel lets it have", () => {
+    it.skipIf(!countsMemory(caller))("a session gets no more memory than its cgroup allows", () => {
       const [memory] = groups.flat().filter(({ quota }) => quota === "memory");
       const said = (memory && heard.get(memory)?.bomb) ?? "";
       expect(tookOf(said, 0) ?? 0).toBeLessThanOrEqual(MAX_MEMORY_MB / PIECE_MB);

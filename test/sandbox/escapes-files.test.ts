@@ -1,6 +1,6 @@
 /**
- * Ways out of a sandbox by files: paths, links, what /proc leads to, devices, bits that give rights. What is planted
- * belongs to the task's own user, so that only the sandbox keeps it away.
+ * Ways out of a sandbox through files: paths, links, /proc, devices, bits that give rights. The planted files
+ * belong to the task's own user, so that only the sandbox keeps them away.
  */
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -12,7 +12,7 @@ import { type Attempt, callOf, itHolds, type Lab, perl, perlCall } from "../supp
 const isRoot = process.getuid?.() === 0;
 const GONE = /No such file|errno 2\b|not found/;
 const READ_ONLY = /Read-only file system|errno 30\b/;
-/** A user namespace says that it has no such user. */
+/** In a user namespace, the error may be that there is no such user (EINVAL). */
 const NOT_PERMITTED = /Operation not permitted|errno (1|22)\b/;
 const view = ["view"] as const;
 
@@ -24,7 +24,7 @@ const readable: Attempt[] = [
     script: 'cat "../../../../../../../..$PLANTED/secret"',
     says: GONE,
   },
-  { title: "a link", script: 'ln -s "$PLANTED/secret" a; cat a', says: GONE },
+  { title: "a symbolic link", script: 'ln -s "$PLANTED/secret" a; cat a', says: GONE },
   { title: "a link to a directory", script: 'ln -s "$PLANTED" b; cat b/secret', says: GONE },
   { title: "a link through /tmp", script: 'ln -s "$PWD/../planted" /tmp/c; cat /tmp/c/secret', says: GONE },
   { title: "/proc/self/cwd/..", script: "cat /proc/self/cwd/../planted/secret", says: GONE },
@@ -48,7 +48,7 @@ const readable: Attempt[] = [
   { title: "a registry's token", script: 'cat "$PLANTED/user/.npmrc"', says: GONE },
   { title: "the user's environment file", script: 'cat "$PLANTED/user/.config/app/.env"', says: GONE },
   {
-    title: "the key of the one who approves",
+    title: "the operator's key",
     script: 'cat "$PLANTED/user/.holdfast/operator.key"',
     says: GONE,
   },
@@ -79,48 +79,67 @@ const sockets: Attempt[] = [
 ];
 
 const writing: Attempt[] = [
-  { title: "a file beside the checkout", script: 'echo x > "$PLANTED/made" && echo WON', without: view },
-  { title: "a planted file", script: 'echo x >> "$PLANTED/log" && echo WON', without: view },
+  {
+    title: "making a file beside the checkout",
+    script: 'echo x > "$PLANTED/made" && echo WON',
+    without: view,
+  },
+  { title: "writing to a planted file", script: 'echo x >> "$PLANTED/log" && echo WON', without: view },
   {
     title: "a rename out of the checkout",
     script: 'echo x > own; mv own "$PLANTED/moved" && echo WON',
     without: view,
   },
   {
-    title: "the checkout's parent",
+    title: "making a directory beside the checkout",
     script: "mkdir ../made && echo WON",
     says: READ_ONLY,
     without: ["read-only", "user"],
   },
-  { title: "the root", script: "mkdir /made && echo WON", says: READ_ONLY, without: ["read-only", "user"] },
-  { title: "/run", script: "mkdir /run/made && echo WON", says: READ_ONLY, without: ["read-only", "user"] },
-  { title: "/dev", script: "mkdir /dev/made && echo WON", says: READ_ONLY, without: ["read-only", "user"] },
-  { title: "/usr", script: "mkdir /usr/holdfast-made", says: READ_ONLY },
-  { title: "/etc", script: "echo x > /etc/holdfast-made", says: READ_ONLY },
-  { title: "/etc/passwd", script: "echo x >> /etc/passwd", says: /Read-only|Permission denied/ },
-  { title: "/var", script: "mkdir /var/made", says: READ_ONLY },
   {
-    title: "a setting of the kernel",
+    title: "writing to the root",
+    script: "mkdir /made && echo WON",
+    says: READ_ONLY,
+    without: ["read-only", "user"],
+  },
+  {
+    title: "writing to /run",
+    script: "mkdir /run/made && echo WON",
+    says: READ_ONLY,
+    without: ["read-only", "user"],
+  },
+  {
+    title: "writing to /dev",
+    script: "mkdir /dev/made && echo WON",
+    says: READ_ONLY,
+    without: ["read-only", "user"],
+  },
+  { title: "writing to /usr", script: "mkdir /usr/holdfast-made", says: READ_ONLY },
+  { title: "writing to /etc", script: "echo x > /etc/holdfast-made", says: READ_ONLY },
+  { title: "writing to /etc/passwd", script: "echo x >> /etc/passwd", says: /Read-only|Permission denied/ },
+  { title: "writing to /var", script: "mkdir /var/made", says: READ_ONLY },
+  {
+    title: "changing a setting of the kernel",
     script: "echo 1 > /proc/sys/vm/overcommit_memory",
     says: /Read-only|Permission denied/,
   },
   {
-    title: "the program that takes core files",
+    title: "changing the program that gets core files",
     script: "echo '|/tmp/x' > /proc/sys/kernel/core_pattern",
     says: /Read-only|Permission denied/,
   },
   {
-    title: "formats of programs",
+    title: "registering a format of programs",
     script: "echo x > /proc/sys/fs/binfmt_misc/register",
     says: /Read-only|Permission denied|nonexistent|No such/,
   },
   {
-    title: "a processor's switch",
+    title: "switching a processor off",
     script: "echo 0 > /sys/devices/system/cpu/cpu1/online",
     says: /Read-only|Permission denied|nonexistent|No such/,
   },
   {
-    title: "the kernel's trigger",
+    title: "the kernel's sysrq trigger",
     script: "echo h > /proc/sysrq-trigger; stat -c %F /proc/sysrq-trigger",
     says: /character special|No such|nonexistent|cannot create/,
   },
@@ -132,45 +151,45 @@ const rights: Attempt[] = [
   { title: "the memory device", script: "head -c1 /dev/mem", says: GONE },
   { title: "the kernel's log device", script: "head -c1 /dev/kmsg", says: GONE },
   {
-    title: "disks",
+    title: "devices of disks",
     script: "ls /dev | grep -E '^(sd|vd|nvme|loop|dm-|mapper|fuse|kvm|net)' || echo none",
     wins: /\d|fuse|kvm/,
     says: /^none$/,
   },
   {
-    title: "a new disk",
+    title: "making a device of a disk",
     script: callOf("mknodat", -100, "/tmp/disk", S_IFBLK | 0o666, 0xfe00),
     says: NOT_PERMITTED,
     without: ["filter", "user"],
     controlAs: "root",
   },
   {
-    title: "a new memory device",
+    title: "making a device of memory",
     script: callOf("mknodat", -100, "/tmp/memory", S_IFCHR | 0o666, 0x101),
     says: NOT_PERMITTED,
     without: ["filter", "user"],
     controlAs: "root",
   },
   {
-    title: "a whiteout of an overlay",
+    title: "making a whiteout of an overlay",
     script: callOf("mknodat", -100, "/tmp/whiteout", S_IFCHR, 0),
     says: NOT_PERMITTED,
     without: ["filter"],
   },
   {
-    title: "a set-user-id bit",
+    title: "setting a set-user-id bit",
     script: "cp /usr/bin/id own-id; chmod u+s own-id && echo WON",
     says: NOT_PERMITTED,
     without: ["filter"],
   },
   {
-    title: "a set-user-id bit from the beginning",
+    title: "making a file with a set-user-id bit",
     script: callOf("openat", -100, "/tmp/born", 0o101, 0o4755),
     says: NOT_PERMITTED,
     without: ["filter"],
   },
   {
-    title: "capabilities of a file",
+    title: "giving capabilities to a file",
     script: perlCall(
       process.arch === "arm64" ? 5 : 188,
       "/tmp",
@@ -181,24 +200,34 @@ const rights: Attempt[] = [
     ),
     says: /errno (1|95|30)\b/,
   },
-  { title: "a program with a set-user-id bit", script: "./planted-id", wins: /euid=0/, says: /^uid=\d+/ },
-  { title: "new privileges", script: "grep NoNewPrivs /proc/self/status", wins: /\b0$/, says: /\b1$/ },
   {
-    title: "capabilities",
+    title: "running a program with a set-user-id bit",
+    script: "./planted-id",
+    wins: /euid=0/,
+    says: /^uid=\d+/,
+  },
+  {
+    title: "gaining new privileges",
+    script: "grep NoNewPrivs /proc/self/status",
+    wins: /\b0$/,
+    says: /\b1$/,
+  },
+  {
+    title: "having capabilities",
     script: "grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb)' /proc/self/status",
     wins: /[1-9a-f]$/m,
     says: /0{16}$/m,
     without: ["user"],
   },
   {
-    title: "being root",
+    title: "becoming root",
     script: perl('$> = 0; $< = 0; print "WON $>" if $> == 0 || $< == 0; print "errno ", $! + 0'),
     says: NOT_PERMITTED,
     without: ["user"],
     controlAs: "root",
   },
   {
-    title: "other groups",
+    title: "joining other groups",
     script: perl('$) = "0 0 1 2 3"; print $! + 0 ? "errno " . ($! + 0) : "WON"'),
     says: NOT_PERMITTED,
     without: ["user"],
@@ -206,7 +235,7 @@ const rights: Attempt[] = [
   },
   { title: "the machine's passwords", script: "cat /etc/shadow", wins: /root:/ },
   { title: "the machine's accounts", script: "wc -l < /etc/passwd", wins: /\d\d/, says: /^[23]$/ },
-  { title: "the machine's own identity", script: "cat /etc/machine-id", says: /^686f6c64/ },
+  { title: "the machine-id", script: "cat /etc/machine-id", says: /^686f6c64/ },
 ];
 
 async function plant(lab: Lab): Promise<AsyncDisposable> {
@@ -239,4 +268,4 @@ async function plant(lab: Lab): Promise<AsyncDisposable> {
   };
 }
 
-itHolds("files", [...readable, ...sockets, ...writing, ...rights], plant);
+itHolds("escapes through files", [...readable, ...sockets, ...writing, ...rights], plant);

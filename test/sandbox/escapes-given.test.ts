@@ -1,12 +1,12 @@
 /**
- * What a task gets from the user without being asked: variables, and the directories of PATH.
+ * What a task gets from the user without asking for it: variables, and the directories of PATH.
  */
 import { describe, expect, it } from "vitest";
 import { baseEnvironment } from "../../src/process/index.ts";
 import { UserHome } from "../support/user-home.ts";
 
-describe("what a task is given", () => {
-  it("language variables that are set are passed on, and none that only has a similar name", () => {
+describe("a task", () => {
+  it("gets the user's language variables, but no other variable that begins with LC_", () => {
     const before = { ...process.env };
     Object.assign(process.env, { LC_TIME: "C", LC_TOKEN: "PLANTED", LC_: "PLANTED" });
     try {
@@ -18,7 +18,7 @@ describe("what a task is given", () => {
     }
   });
 
-  it("view-2 links in the checkout open nothing of the user's, whether PATH, a variable or the user leads through them", () => {
+  it("view-2 sees no files of the user through links in the checkout, even on PATH or in settings", () => {
     using user = new UserHome();
     user.file("papers/clients/list.txt", "PLANTED");
     user.file("tools/bin/tool");
@@ -32,7 +32,7 @@ describe("what a task is given", () => {
       user.tools(["checkout/bin", "checkout/linked"], { checkout, env, ...more }).read;
     expect(shown({})).toEqual([]);
     expect(shown({ read: [user.at("checkout/linked")] })).toEqual([]);
-    // The same places, where no repo says so.
+    // Control: the same places are shown when the links are in no checkout.
     expect(user.tools(["elsewhere"], { checkout }).read).toContain(user.at("papers/clients"));
     expect(shown({ checkout: undefined })).toContain(user.at("papers/clients"));
   });

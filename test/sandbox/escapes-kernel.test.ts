@@ -1,6 +1,5 @@
 /**
- * Ways out of a sandbox by what the kernel keeps: memory and queues that are shared, keyrings, its own machinery,
- * terminals.
+ * Ways out of a sandbox through the kernel: shared memory and queues, keyrings, its own machinery, terminals.
  */
 import { spawnSync } from "node:child_process";
 import { type Attempt, callOf, itHolds, type Lab, perl, perlCall } from "../support/attacks.ts";
@@ -10,13 +9,13 @@ const EPERM = /errno 1(?!\d)|Operation not permitted/;
 const ipc = ["ipc"] as const;
 const shared: Attempt[] = [
   {
-    title: "shared memory of System V",
+    title: "System V shared memory",
     script: perl('my $got; shmread($ENV{SHM}, $got, 0, 7) ? print $got : print "errno ", $! + 0'),
     says: /errno (22|43)\b/,
     without: ipc,
   },
   {
-    title: "a queue of System V",
+    title: "a System V message queue",
     script: perl(
       'my $got; msgrcv($ENV{QUEUE}, $got, 64, 0, 2048) ? print substr($got, 8) : print "errno ", $! + 0',
     ),
@@ -24,19 +23,19 @@ const shared: Attempt[] = [
     without: ipc,
   },
   {
-    title: "semaphores of System V",
+    title: "System V semaphores",
     script: perl('defined(semctl($ENV{SEM}, 0, 12, 0)) ? print "WON" : print "errno ", $! + 0'),
     says: /errno (22|43)\b/,
     without: ipc,
   },
   {
-    title: "a queue of POSIX",
+    title: "a POSIX message queue",
     script: perlCall(isArm ? 180 : 240, "holdfast-attacked", 0, 0, 0),
     says: /errno 2\b/,
     without: ipc,
   },
   {
-    title: "shared memory of POSIX",
+    title: "POSIX shared memory",
     script: "cat /dev/shm/holdfast-attacked-*",
     says: /No such file/,
     without: ["view"],
@@ -53,13 +52,13 @@ const shared: Attempt[] = [
     without: ["filter"],
   },
   {
-    title: "a new key",
+    title: "adding a key",
     script: callOf("add_key", "user", "won", "x", 1, -3),
     says: EPERM,
     without: ["filter"],
   },
   {
-    title: "a key that is asked for",
+    title: "requesting a key",
     script: callOf("request_key", "user", "holdfast-attacked", 0, 0),
     says: EPERM,
     without: ["filter"],
@@ -72,7 +71,7 @@ const shared: Attempt[] = [
     without: ["keys"],
   },
   {
-    title: "who has keys",
+    title: "the list of users with keys",
     script: "cat /proc/key-users",
     wins: /^\s*\d+:/m,
     says: /Permission denied/,
@@ -86,13 +85,13 @@ const kernel: Attempt[] = [
   { title: "perf", script: callOf("perf_event_open", "\\0".repeat(128), 0, -1, -1, 0), says: EPERM },
   { title: "userfaultfd", script: callOf("userfaultfd", 1), says: EPERM },
   { title: "the kernel's log", script: callOf("syslog", 10, 0, 0), says: EPERM },
-  { title: "another kernel", script: callOf("kexec_load", 0, 0, 0, 0), says: EPERM },
-  { title: "a module", script: callOf("finit_module", -1, "", 0), says: EPERM },
+  { title: "loading another kernel", script: callOf("kexec_load", 0, 0, 0, 0), says: EPERM },
+  { title: "loading a kernel module", script: callOf("finit_module", -1, "", 0), says: EPERM },
   { title: "restarting the machine", script: callOf("reboot", 0, 0, 0, 0), says: EPERM },
-  { title: "swap", script: callOf("swapoff", "/nonexistent"), says: EPERM },
-  { title: "ports of the processor", script: isArm ? "echo errno 1" : callOf("iopl", 3), says: EPERM },
+  { title: "turning swap off", script: callOf("swapoff", "/nonexistent"), says: EPERM },
+  { title: "I/O ports of the processor", script: isArm ? "echo errno 1" : callOf("iopl", 3), says: EPERM },
   {
-    title: "pages that can be run whatever they are",
+    title: "making all readable memory executable",
     script: callOf("personality", 0x400000),
     says: EPERM,
     without: ["filter"],
@@ -118,7 +117,7 @@ async function plant(lab: Lab): Promise<AsyncDisposable> {
   const memory = `/dev/shm/holdfast-attacked-${process.pid}`;
   spawnSync("sh", ["-c", 'echo PLANTED > "$0"; chmod 666 "$0"', memory]);
   lab.shown.push(memory);
-  // A session keyring goes to all that its process starts.
+  // Everything that a process starts inherits its session keyring.
   lab.before.push("perl", "-e", KEY);
   return {
     async [Symbol.asyncDispose]() {
@@ -136,4 +135,4 @@ const UNPLANT = `shmctl($ARGV[0], 0, 0); msgctl($ARGV[1], 0, 0); semctl($ARGV[2]
 const KEY = `my @join = (1, 0); syscall(${isArm ? 219 : 250}, @join);
   my @key = ("user", "holdfast-attacked", "PLANTED", 7, -3); syscall(${isArm ? 217 : 248}, @key); exec @ARGV;`;
 
-itHolds("what the kernel keeps", [...shared, ...kernel], plant);
+itHolds("escapes through the kernel", [...shared, ...kernel], plant);

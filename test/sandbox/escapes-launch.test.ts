@@ -1,6 +1,6 @@
 /**
- * What makes the sandbox runs outside of it, as root perhaps: nothing that a repo or a task has in hand makes it run
- * anything of theirs.
+ * The programs that make the sandbox run outside of it, perhaps as root. Nothing that a repo or a task
+ * controls may make them run its own code.
  */
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
@@ -49,8 +49,8 @@ function makeLibrary(path: string): void {
   if (status !== 0) throw new Error(String(stderr));
 }
 
-describe.skipIf(!hasSandbox)("what makes the sandbox", () => {
-  it.skipIf(!isRoot)("user-1 a program of the repo's on PATH is not run as root", async () => {
+describe.skipIf(!hasSandbox)("launching a sandbox", () => {
+  it.skipIf(!isRoot)("user-1 does not run a repo's program on PATH as root", async () => {
     using temp = new TempDir();
     chmodSync(temp.path, 0o755);
     mkdirSync(temp.join("bin"));
@@ -62,12 +62,12 @@ describe.skipIf(!hasSandbox)("what makes the sandbox", () => {
       });
     const PATH = `${temp.join("bin")}:/usr/bin:/bin`;
     expect(await inside(temp.path, "id -u", { PATH })).toBe(String(taskUser("/")?.uid));
-    // It is there, and what a task starts by name is that.
+    // Control: the program is there, and a task that starts it by name gets it.
     expect(await inside(temp.path, "setpriv --", { PATH })).toMatch(/^RAN by \d+/);
   });
 
   it.skipIf(!isRoot).each(["/etc", "/", "/usr", "/usr/lib/x", "/usr/local", "/lib64", "/bin"])(
-    "user-1 what root reads to become another user is not a task's: no sandbox for files in %s",
+    "user-1 refuses task files at %s, where root reads what it needs to become the task's user",
     (at) => {
       const started = () =>
         launch(plainSandbox(at, taskUser("/")), {
@@ -81,7 +81,7 @@ describe.skipIf(!hasSandbox)("what makes the sandbox", () => {
     },
   );
 
-  it.skipIf(!isRoot)("files in places that only begin alike have a sandbox", async () => {
+  it.skipIf(!isRoot)("accepts task files at paths that only begin like a refused one", async () => {
     using temp = new TempDir();
     chmodSync(temp.path, 0o755);
     for (const at of ["/etcetera", "/root/lib", "/usrlib"])
@@ -89,7 +89,7 @@ describe.skipIf(!hasSandbox)("what makes the sandbox", () => {
   });
 
   it.skipIf(!hasCompiler)(
-    "variables-1 a library that a task's variable names is loaded by the task alone",
+    "variables-1 loads the library of a task's LD_PRELOAD in the task alone",
     async () => {
       using temp = new TempDir();
       chmodSync(temp.path, 0o755);
@@ -100,16 +100,16 @@ describe.skipIf(!hasSandbox)("what makes the sandbox", () => {
       const loaded = [...said.matchAll(/LOADED (\d+) (\d+)/g)].map(
         ([, uid, pid]) => `${uid} ${Number(pid) < 100}`,
       );
-      // By its shell and what that starts, in a pid namespace of their own.
+      // Only the task's shell and its children load it: low pids in a pid namespace of their own.
       expect(new Set(loaded)).toEqual(new Set([`${taskUser("/")?.uid ?? process.getuid?.()} true`]));
       expect(said).toMatch(/^0$/m);
-      // Whatever starts a program with the same variable loads it: it is one that can be loaded.
+      // Control: with the same variable, a program outside loads the library.
       const plain = spawnSync("id", ["-u"], { env, encoding: "utf8" });
       expect(plain.stderr).toMatch(new RegExp(`^LOADED ${process.getuid?.()} `));
     },
   );
 
-  it("variables-1 variables that loaders and shells run code for get their names inside, and nowhere before", async () => {
+  it("variables-1 sets variables that make loaders and shells run code only inside the sandbox", async () => {
     using temp = new TempDir();
     chmodSync(temp.path, 0o755);
     const names = [

@@ -1,6 +1,6 @@
 /**
- * Ways out of a sandbox by sockets: the machine's loopback and addresses, names, other families, abstract names. What
- * goes through the proxy is tested where the proxy is.
+ * Ways out of a sandbox through sockets: the machine's loopback and addresses, names, other families,
+ * abstract sockets. The proxy has its own tests.
  */
 import { spawn } from "node:child_process";
 import { createSocket } from "node:dgram";
@@ -19,7 +19,7 @@ const ownAddress = Object.values(networkInterfaces())
   .find((one) => one?.family === "IPv4" && !one.internal)?.address;
 if (!ownAddress) leaveOut("the machine's own address", "it has none but the loopback");
 
-/** Connects and says what it hears. */
+/** Connects and prints what it hears. */
 const tcp = (family: string, address: string, port = "$ENV{PORT}") =>
   perl(`use Socket qw(:all); $SIG{ALRM} = sub { print "errno 110"; exit }; alarm 5;
     socket(my $s, AF_${family}, SOCK_STREAM, 0) or die "errno " . ($! + 0);
@@ -28,10 +28,15 @@ const tcp = (family: string, address: string, port = "$ENV{PORT}") =>
 
 const reaching: Attempt[] = [
   { title: "the machine's loopback", script: tcp("INET", "127.0.0.1"), says: UNREACHABLE, without: network },
-  { title: "another address of it", script: tcp("INET", "127.8.8.8"), says: UNREACHABLE, without: network },
-  { title: "no address at all", script: tcp("INET", "0.0.0.0"), says: UNREACHABLE, without: network },
   {
-    title: "the loopback in IPv6",
+    title: "another address of the machine's loopback",
+    script: tcp("INET", "127.8.8.8"),
+    says: UNREACHABLE,
+    without: network,
+  },
+  { title: "the address 0.0.0.0", script: tcp("INET", "0.0.0.0"), says: UNREACHABLE, without: network },
+  {
+    title: "the machine's loopback in IPv6",
     script: tcp("INET6", "::1", "$ENV{PORT6}"),
     says: UNREACHABLE,
     without: network,
@@ -69,7 +74,7 @@ const reaching: Attempt[] = [
     without: network,
   },
   {
-    title: "a name",
+    title: "looking up a name",
     script: perl('my @h = gethostbyname("example.com"); print @h ? "WON" : "nothing"'),
     says: /nothing/,
   },
@@ -89,12 +94,12 @@ const reaching: Attempt[] = [
     without: network,
   },
   {
-    title: "abstract sockets by their list",
+    title: "the list of abstract sockets",
     script: 'grep "$ABSTRACT" /proc/net/unix && echo WON',
     without: network,
   },
   {
-    title: "what listens, by its list",
+    title: "the list of listening ports",
     script: 'grep -i ":$HEX_PORT " /proc/net/tcp && echo WON',
     without: network,
   },
@@ -125,31 +130,31 @@ const families: Attempt[] = [
     without: ["filter", "user"],
     controlAs: "root",
   },
-  { title: "the machine's host by vsock", script: callOf("socket", 40, 1, 0), says: REFUSED_FAMILY },
+  { title: "the machine's own host through vsock", script: callOf("socket", 40, 1, 0), says: REFUSED_FAMILY },
   { title: "the kernel's ciphers", script: callOf("socket", 38, 5, 0), says: REFUSED_FAMILY },
   { title: "bluetooth", script: callOf("socket", 31, 3, 1), says: REFUSED_FAMILY },
   {
-    title: "a list of all sockets",
+    title: "a list of all sockets through netlink",
     script: callOf("socket", 16, 3, 4),
     says: REFUSED_FAMILY,
     without: ["filter"],
   },
   {
-    title: "news of devices",
+    title: "events of devices",
     script: callOf("socket", 16, 3, 15),
     says: REFUSED_FAMILY,
     without: ["filter"],
   },
-  { title: "the audit", script: callOf("socket", 16, 3, 9), says: REFUSED_FAMILY },
+  { title: "the kernel's audit", script: callOf("socket", 16, 3, 9), says: REFUSED_FAMILY },
   { title: "firewall rules", script: callOf("socket", 16, 3, 12), says: REFUSED_FAMILY },
   {
-    title: "a new interface",
+    title: "adding an interface",
     script: "ip link add won type dummy && echo WON; ip tuntap add won mode tap && echo WON; echo tried",
     says: /tried$/,
   },
-  { title: "a route", script: "ip route add default dev lo && echo WON; echo tried", says: /tried$/ },
+  { title: "adding a route", script: "ip route add default dev lo && echo WON; echo tried", says: /tried$/ },
   {
-    title: "a network's settings",
+    title: "changing settings of the network",
     script: "echo 1 > /proc/sys/net/ipv4/ip_forward && echo WON; echo tried",
     says: /tried$/,
   },
@@ -169,7 +174,7 @@ async function plant(lab: Lab): Promise<AsyncDisposable> {
     listen(S, 5); print "ready\\n"; while (accept(C, S)) { syswrite(C, "PLANTED"); close(C) }`;
   const abstract = spawn("perl", ["-e", listen, name], { stdio: ["ignore", "pipe", "inherit"] });
   await once(abstract.stdout, "data");
-  // Only root can put one where the machine's own are.
+  // Only root can make one in /run, where the machine's own sockets are.
   const dir = isRoot ? `/run/${name}` : lab.join("run");
   mkdirSync(dir, { recursive: true, mode: 0o755 });
   const inRun = createServer((socket) => socket.end("PLANTED"));
@@ -193,4 +198,4 @@ async function plant(lab: Lab): Promise<AsyncDisposable> {
   };
 }
 
-itHolds("sockets", [...reaching, ...families], plant);
+itHolds("escapes through sockets", [...reaching, ...families], plant);

@@ -1,5 +1,6 @@
 /**
- * A repo with programs that have the names of those that Holdfast starts, in a directory that a person has on PATH.
+ * A repo with programs that have the names of those that Holdfast starts, in a directory on the person's
+ * PATH.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
@@ -16,7 +17,7 @@ const NAMES = [
   ...["git", "du", "chmod", "rm", "cp", "sync", "mkfifo", "true", "fallocate", "btrfs"],
 ];
 
-/** Each leaves its name where nothing in a sandbox can write, and is then what it is called. */
+/** Each leaves its name where nothing in a sandbox can write, and then runs the real program of that name. */
 function plant(main: string, ran: string): void {
   mkdirSync(join(main, "bin"));
   mkdirSync(ran);
@@ -32,7 +33,7 @@ function plant(main: string, ran: string): void {
 for (const kind of kinds) {
   if (kind.why) console.log(`left out: programs of a checkout, for ${kind.name}: ${kind.why}`);
   describe.skipIf(!hasSandbox || kind.why !== undefined)(`programs of a checkout, for ${kind.name}`, () => {
-    it("program-1 none of them runs outside the sandbox, by whichever way PATH leads to it", async () => {
+    it("program-1 never run outside the sandbox, in whatever way PATH leads to them", async () => {
       using person = new Person(kind);
       const ran = person.join("ran");
       plant(person.main, ran);
@@ -49,15 +50,15 @@ for (const kind of kinds) {
       ])
         await person.holdfast(...words);
       expect(readdirSync(ran)).toEqual([]);
-      // They would have left their names.
+      // Control: one that runs leaves its name.
       execFileSync(join(person.main, "bin", "true"));
       expect(readdirSync(ran)).toEqual(["true"]);
     });
   });
 }
 
-describe("a program that we start", () => {
-  it("program-1 is no checkout's; a link in one may lead to the machine's own", () => {
+describe("a program that Holdfast starts", () => {
+  it("program-1 is never a checkout's, though a link in a checkout may lead to the machine's own", () => {
     using temp = new TempDir();
     const [repo, own] = [temp.join("repo"), temp.join("own")];
     mkdirSync(join(repo, ".git"), { recursive: true });

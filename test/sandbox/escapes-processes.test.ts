@@ -1,6 +1,6 @@
 /**
- * Ways out of a sandbox by processes: those of the machine, namespaces, mounts, memory that is shared. The victim
- * belongs to the task's own user, so that only the sandbox keeps it apart.
+ * Ways out of a sandbox through processes: those of the machine, namespaces, mounts. The victim is a process
+ * of the task's own user, so that only the sandbox protects it.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -28,51 +28,51 @@ const askVictim = (number: number | undefined, words: string) =>
 
 const victim: Attempt[] = [
   {
-    title: "its words",
+    title: "the victim's command line",
     script: "tr '\\0' ' ' < /proc/$HOST_PID/cmdline | grep victim-of && echo WON",
     without: pids,
   },
-  { title: "a signal", script: "kill -0 $HOST_PID && echo WON", says: GONE, without: pids },
+  { title: "a signal to the victim", script: "kill -0 $HOST_PID && echo WON", says: GONE, without: pids },
   {
-    title: "its environment",
+    title: "the victim's environment",
     script: "tr '\\0' '\\n' < /proc/$HOST_PID/environ | grep TOKEN",
     without: pids,
     controlAs: "root",
   },
   {
-    title: "its root",
+    title: "the victim's root",
     script: "ls /proc/$HOST_PID/root/boot /proc/$HOST_PID/root/proc && echo WON",
     without: pids,
     controlAs: "root",
   },
   {
-    title: "its working directory",
+    title: "the victim's working directory",
     script: 'cat "/proc/$HOST_PID/cwd/secret"',
     without: pids,
     controlAs: "root",
   },
   {
-    title: "its descriptors",
+    title: "the victim's descriptors",
     script: "ls -l /proc/$HOST_PID/fd | grep -q /dev/null && echo WON",
     without: pids,
     controlAs: "root",
   },
   {
-    title: "its memory",
+    title: "the victim's memory",
     script: perl('open(M, "<", "/proc/$ENV{HOST_PID}/mem") ? print "WON" : print "errno ", $! + 0'),
     without: pids,
     controlAs: "root",
   },
   {
-    title: "ptrace",
+    title: "ptrace of the victim",
     script: askVictim(PTRACE, `${PTRACE_ATTACH}, $ENV{HOST_PID} + 0, 0, 0`),
     says: GONE,
     without: pids,
     controlAs: "root",
   },
   {
-    title: "reading across processes",
-    // An address that nothing is at: to be told so, the reader must be let in.
+    title: "reading the victim's memory with process_vm_readv",
+    // Nothing is at this address. Only a reader that was let in is told so.
     script: perl(
       `my $b = "x" x 8; my $to = pack("PQ", $b, 8); my $from = pack("QQ", 16, 8);
        my @a = ($ENV{HOST_PID} + 0, $to, 1, $from, 1, 0); syscall(${READV}, @a); print "errno ", $! + 0`,
@@ -83,13 +83,13 @@ const victim: Attempt[] = [
     controlAs: "root",
   },
   {
-    title: "a descriptor of the process",
+    title: "a pidfd of the victim",
     script: askVictim(PIDFD_OPEN, "$ENV{HOST_PID} + 0, 0"),
     says: GONE,
     without: pids,
   },
   {
-    title: "a copy of a descriptor of its",
+    title: "a copy of one of the victim's descriptors",
     script: perl(`my $p = syscall(${PIDFD_OPEN}, $ENV{HOST_PID} + 0, 0);
       my $f = $p < 0 ? -1 : syscall(${PIDFD_GETFD}, $p, 0, 0); print $f < 0 ? "errno " . ($! + 0) : "WON";`),
     says: GONE,
@@ -97,22 +97,22 @@ const victim: Attempt[] = [
     controlAs: "root",
   },
   {
-    title: "its limits",
+    title: "the victim's limits",
     script: askVictim(PRLIMIT, "$ENV{HOST_PID} + 0, 7, 0, 0"),
     says: GONE,
     without: pids,
     controlAs: "root",
   },
   {
-    title: "its priority",
+    title: "the victim's priority",
     script: "renice -n 19 -p $HOST_PID >/dev/null && echo WON",
     says: GONE,
     without: pids,
   },
   {
-    title: "every process at once",
+    title: "a signal to every process at once",
     script: perl(
-      // ptrace has stopped it.
+      // The attempt with ptrace has stopped it.
       'kill CONT => $ENV{HOST_PID}; kill URG => -1; for (1 .. 20) { last if -e "was-hit"; select(undef, undef, undef, 0.1) } print -e "was-hit" ? "WON" : "sent"',
     ),
     says: /^sent$/,
@@ -130,7 +130,7 @@ const victim: Attempt[] = [
     says: /^tried$/,
   },
   {
-    title: "the first process, which makes the sandbox, has no more rights",
+    title: "extra rights of the first process, which makes the sandbox",
     script: "cat /proc/1/status | grep -E '^(Seccomp|CapEff)'",
     wins: /Seccomp:\s+0/,
     says: /Seccomp:\s+2/,
@@ -202,19 +202,19 @@ const namespaces: Attempt[] = [
     ...asRoot,
   },
   {
-    title: "the root, writable again",
+    title: "making the root writable again",
     script: callOf("mount", "none", "/", "none", 32, 0),
     says: EPERM,
     ...asRoot,
   },
   {
-    title: "taking a cover away",
+    title: "unmounting a cover",
     script: callOf("umount2", "/dev/shm", 2),
     says: EPERM,
     ...asRoot,
   },
   {
-    title: "a mount by a new call",
+    title: "a mount with fsopen",
     script: callOf("fsopen", "tmpfs", 0),
     says: EPERM,
     ...asRoot,
@@ -232,29 +232,29 @@ const namespaces: Attempt[] = [
     without: ["filter", "user", "namespaces"],
   },
   { title: "pivot_root", script: callOf("pivot_root", "/tmp", "/tmp"), says: EPERM },
-  { title: "files by number", script: callOf("open_by_handle_at", -100, "x", 0), says: EPERM },
+  { title: "opening files by handle", script: callOf("open_by_handle_at", -100, "x", 0), says: EPERM },
   {
-    title: "news of files that others open",
+    title: "watching which files others open",
     script: callOf("fanotify_init", 0, 0),
     says: EPERM,
     without: ["filter", "user", "namespaces"],
     controlAs: "root",
   },
   {
-    title: "the machine's name",
+    title: "changing the machine's name",
     script: perlCall(SETHOSTNAME ?? null, "won", 3),
     says: EPERM,
     without: ["user"],
     controlAs: "root",
   },
-  { title: "the clock", script: "date -s 2020-01-01 >/dev/null && echo WON", says: EPERM },
+  { title: "setting the clock", script: "date -s 2020-01-01 >/dev/null && echo WON", says: EPERM },
   {
-    title: "the clock, by another call",
+    title: "setting the clock with clock_settime",
     script: callOf("clock_settime", 0, "\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0"),
     says: EPERM,
   },
   {
-    title: "the clock's speed",
+    title: "changing the clock's speed",
     script: perlCall(ADJTIMEX ?? null, "\\1\\0\\0\\0".padEnd(4 + 4, "x") + "\\0".repeat(300)),
     says: EPERM,
   },
@@ -264,14 +264,14 @@ const namespaces: Attempt[] = [
     says: /refused/,
   },
   {
-    title: "a place before all others",
+    title: "real-time scheduling",
     script: perlCall(SCHED_SETSCHEDULER ?? null, 0, 1, "\\1\\0\\0\\0"),
     says: EPERM,
     without: ["user", "namespaces"],
     controlAs: "root",
   },
   {
-    title: "who is ended first when memory runs out",
+    title: "being the last to be ended when memory runs out",
     script: "echo -1000 > /proc/self/oom_score_adj && echo WON",
     says: /denied|I\/O error/,
   },
@@ -306,4 +306,4 @@ async function plant(lab: Lab): Promise<AsyncDisposable> {
   };
 }
 
-itHolds("processes", [...victim, ...namespaces], plant);
+itHolds("escapes through processes", [...victim, ...namespaces], plant);

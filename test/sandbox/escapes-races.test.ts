@@ -11,10 +11,10 @@ import { TempDir } from "../support/home.ts";
 
 const leaveOut = (what: string, why: string) => console.log(`left out: ${what}: ${why}`);
 
-describe("files-1 a file that is swapped for a link while we look at it", () => {
+describe("files-1 opening a directory that an agent keeps swapping for a link", () => {
   const why = process.arch === "x64" && findProgram("perl") ? undefined : "it takes perl and x86_64";
   if (why) leaveOut("files that are swapped", why);
-  it.skipIf(why)("gives no mode to what the link leads to", async () => {
+  it.skipIf(why)("never changes the mode of what the link leads to", async () => {
     using temp = new TempDir();
     mkdirSync(temp.join("outside"), { mode: 0o755 });
     mkdirSync(temp.join("files"));

@@ -32,7 +32,7 @@ const knock = (token: string) =>
   perl(`use Socket; socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un($ENV{HOLDFAST_DOOR})) or die "$!";
     syswrite(S, "GET /v1/inbox HTTP/1.1\\r\\nHost: x\\r\\nAuthorization: Bearer ${token}\\r\\nConnection: close\\r\\n\\r\\n"); print <S>`);
 const look = (title: string, script: string): Attempt => ({ title, script, without: ["view"] });
-/** git's name for `PLANTED-KEPT`, a line of a task that failed: its work is kept, and on no branch. */
+/** git's id of a file with the line `PLANTED-KEPT`, of a failed task: its work is kept, but on no branch. */
 const KEPT = createHash("sha1").update("blob 13\0PLANTED-KEPT\n").digest("hex");
 const READ_ONLY = /Read-only|No such file|Directory nonexistent|Permission denied|cannot/;
 
@@ -46,7 +46,7 @@ const attempts: readonly Attempt[] = [
   look("another session's temporary files", 'cat "$H/sessions/$A/tasks/1/tmp/scratch"'),
   look("another session's inbox", 'ls -d "$H/sessions/$A"/inbox* && echo WON'),
   look("anything of another session", 'ls "$H/sessions/$A" && echo WON'),
-  look("which sessions there are", 'ls "$H/sessions" | grep -c . | grep -v "^[01]$" && echo WON'),
+  look("the list of sessions", 'ls "$H/sessions" | grep -c . | grep -v "^[01]$" && echo WON'),
   look("the home's own files", 'cat "$H/home.json" && echo WON'),
   look("the user's settings", 'cat "$H/settings.yaml"'),
   look("the API's token", 'cat "$H"/users/*/api-token'),
@@ -57,10 +57,13 @@ const attempts: readonly Attempt[] = [
     'ls -d "$H"/repos/*/store* "$H"/repos/*/snapshots* "$H"/repos/*/layers* | grep . && echo WON',
   ),
   look(
-    "what another session's checkpoint keeps, asked for by its name",
+    "a file of another session's checkpoint, by its id in git",
     `for at in .git "$H"/repos/*/store.git; do git --git-dir="$at" cat-file -p ${KEPT}; done`,
   ),
-  look("where sockets stand", 'cat "$H/runtime" && ls "$(cat "$H/runtime" | tr -d "\\n")" && echo WON'),
+  look(
+    "the directory of the sockets",
+    'cat "$H/runtime" && ls "$(cat "$H/runtime" | tr -d "\\n")" && echo WON',
+  ),
   look("another session's door", "ls -d /tmp/holdfast-*/*/door && echo WON"),
   look("another Holdfast home", 'cat "$OTHER/sessions/sess_1/token"'),
   look("the main gitdir's settings", 'cat "$M/.git/config" | grep PLANTED'),
@@ -86,11 +89,14 @@ const attempts: readonly Attempt[] = [
       "the environment of the process that started it",
       'cat /proc/[0-9]*/environ | tr "\\0" "\\n" | grep ^USERS_SECRET',
     ),
-    // Without a sandbox, an ordinary user's task stands in a user namespace all the same.
+    // Even without a sandbox, an ordinary user's task is in a user namespace.
     controlAs: "root",
   },
-  { title: "its own environment", script: "env | grep -E 'USERS_SECRET|LC_SECRET'" },
-  { title: "descriptors that were left open", script: "for f in 3 4 5 6 7 8 9 10 11 12; do cat <&$f; done" },
+  { title: "secrets in its own environment", script: "env | grep -E 'USERS_SECRET|LC_SECRET'" },
+  {
+    title: "descriptors that the starting process left open",
+    script: "for f in 3 4 5 6 7 8 9 10 11 12; do cat <&$f; done",
+  },
   {
     title: "writing the main gitdir's hooks",
     script: 'echo x > "$M/.git/hooks/post-checkout"; echo tried',
@@ -107,11 +113,11 @@ const attempts: readonly Attempt[] = [
     says: READ_ONLY,
   },
   {
-    title: "its own token, another one",
+    title: "overwriting its own token",
     script: 'echo x > "$HOLDFAST_TOKEN_FILE" && echo WON',
     says: READ_ONLY,
   },
-  { title: "its own door, another one", script: 'rm -f "$HOLDFAST_DOOR" && echo WON', says: READ_ONLY },
+  { title: "removing its own door", script: 'rm -f "$HOLDFAST_DOOR" && echo WON', says: READ_ONLY },
   {
     title: "its own journal",
     script: 'ls "$H/sessions/$HOLDFAST_SESSION/journal" && echo WON',
@@ -119,7 +125,7 @@ const attempts: readonly Attempt[] = [
   },
   { title: "its door without a token", script: knock(""), wins: /HTTP\/1.1 2/, says: /401/ },
   {
-    title: "its door with a token that is none",
+    title: "its door with a wrong token",
     script: knock("hf_0000000000000000"),
     wins: /HTTP\/1.1 2/,
     says: /401/,
@@ -205,7 +211,7 @@ for (const caller of callers) {
         'echo PLANTED | tee unpublished "$HOME/conversation" > "$TMPDIR/scratch"; echo PLANTED-OUT; exec sleep 9876';
       await place.holdfast(["run", "--detach", "--name", "other", "--", "sh", "-c", work]);
       await place.holdfast(["run", "--", "sh", "-c", "echo PLANTED-KEPT > kept; exit 1"]);
-      // As `serve` has it.
+      // Where `serve` keeps its token.
       const token = apiTokenPath({ dir: home }, "planted");
       for (const path of [join(home, "settings.yaml"), join(home, "operator", "key.pem"), token])
         await place.run(["sh", "-c", 'umask 077; mkdir -p "$(dirname "$0")"; echo "# PLANTED" > "$0"', path]);
@@ -227,22 +233,22 @@ for (const caller of callers) {
       await until(isAtWork, (isStill) => !isStill);
     });
 
-    it.each(attempts)("held: $title", ({ title, wins = WON, says }) => {
+    it.each(attempts)("blocked: $title", ({ title, wins = WON, says }) => {
       expect(inside.get(title), heard.slice(-2000)).toBeDefined();
       expect(inside.get(title)).not.toMatch(wins);
       if (says) expect(inside.get(title)).toMatch(says);
     });
 
-    it.each(controls)("control: $title, without a sandbox", ({ title, wins = WON }) => {
+    it.each(controls)("control: without a sandbox, the agent gets $title", ({ title, wins = WON }) => {
       expect(outside.get(title)).toMatch(wins);
     });
 
-    it("control: the process that starts it has the variables and the descriptor", async () => {
+    it("control: the process that starts the agent has the secret variables and an open descriptor", async () => {
       expect(await place.run(["env"])).toMatch(/^USERS_SECRET=PLANTED\n(.*\n)*LC_SECRET=PLANTED$/m);
       expect(await place.run(["sh", "-c", "cat <&7"], true)).toBe("PLANTED\n");
     });
 
-    it("held: nothing of the main checkout has changed", () => {
+    it("leaves the main checkout unchanged", () => {
       expect(mainAfter).toBe(".env .git a.txt, no hook, objects: true, made: false");
     });
   });

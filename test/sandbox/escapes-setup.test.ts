@@ -1,6 +1,6 @@
 /**
- * A set-up that leaves traps in the base that all sessions stand on: what an overlay reads as its own, links that lead
- * out, bits and devices.
+ * A set-up that leaves traps in the base that all sessions share: attributes that an overlay reads as its
+ * own, links that lead out, bits that give rights, and devices.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -22,7 +22,7 @@ const SETXATTR = process.arch === "arm64" ? 5 : 188;
 const attribute = (path: string, name: string, value: string) =>
   perlCall(SETXATTR, path, `user.overlay.${name}`, value, value.length, 0);
 
-/** Each line is tried, whatever becomes of the others. */
+/** Every line is tried, even if others fail. */
 const setup = [
   "mkdir -p redirected hidden opaque/below; echo PLANTED > hidden/secret; echo kept > opaque/below/file; echo kept > whited",
   attribute("redirected", "redirect", "/hidden"),
@@ -50,7 +50,7 @@ const attempts: readonly Attempt[] = [
     says: /^tried$/,
   },
   {
-    title: "the files below a directory that calls itself opaque",
+    title: "hiding the files below a directory that calls itself opaque",
     script: "cat opaque/below/file",
     says: /^kept$/,
   },
@@ -76,11 +76,15 @@ const attempts: readonly Attempt[] = [
     script: "find . -type b -o -type c | grep . && echo WON; echo tried",
     says: /^tried$/,
   },
-  { title: "a hook of set-up's", script: "ls .git/hooks/post-checkout && echo WON", says: /No such file/ },
-  { title: "set-up as root", script: "cat who", wins: /uid 0$/, says: /^uid \d+$/ },
-  { title: "what set-up could read", script: "cat shadow", wins: /root:/ },
+  {
+    title: "a git hook that set-up made",
+    script: "ls .git/hooks/post-checkout && echo WON",
+    says: /No such file/,
+  },
+  { title: "running set-up as root", script: "cat who", wins: /uid 0$/, says: /^uid \d+$/ },
+  { title: "a secret that set-up tried to copy", script: "cat shadow", wins: /root:/ },
   { title: "what set-up was answered", script: "cat said", wins: /root:/ },
-  { title: "the commit's own file", script: "cat a.txt", says: /^one$/ },
+  { title: "hiding a file of the commit", script: "cat a.txt", says: /^one$/ },
 ];
 
 if (whyNoAttacks) leaveOut("traps of a set-up", whyNoAttacks);
@@ -101,13 +105,13 @@ for (const caller of callers) {
     });
     afterAll(() => place[Symbol.dispose]());
 
-    it.each(attempts)("held: $title", ({ title, wins = WON, says }) => {
+    it.each(attempts)("blocked: $title", ({ title, wins = WON, says }) => {
       expect(inside.get(title), heard.slice(-3000)).toBeDefined();
       expect(inside.get(title)).not.toMatch(wins);
       if (says) expect(inside.get(title)).toMatch(says);
     });
 
-    it("control: the traps were laid, but for those that the filter refuses", () => {
+    it("control: set-up lays all traps except those that the filter refuses", () => {
       const answers = inside.get("what set-up was answered") ?? "";
       expect(answers).toMatch(/'id': Operation not permitted/);
       const said = [...answers.matchAll(/WON|errno \d+/g)].map(String);
@@ -117,7 +121,7 @@ for (const caller of callers) {
       expect(said).toEqual(["WON", "WON", "WON", "WON", "WON", "errno 1", "errno 1"]);
     });
 
-    it("held: nothing set-user-id and no device is left on the machine, and nothing outside the files", () => {
+    it("leave no set-user-id file, no device and nothing outside of the set-up's files", () => {
       const find = (...words: string[]) =>
         spawnSync("find", [place.path, ...words], { encoding: "utf8" }).stdout.trim();
       expect(find("-perm", "-4000")).toBe("");

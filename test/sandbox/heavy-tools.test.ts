@@ -21,7 +21,7 @@ const hasRust = stable !== undefined && existsSync(rustup);
 const chromium = ["chromium", "chromium-browser", "google-chrome"]
   .map(wayTo)
   .find((path) => path !== undefined);
-/** The test runs it in the sandbox, by its place. Without `npm ci` it may not be there yet. */
+/** A program in the sandbox loads it by its path. Before `npm ci`, it may not be there. */
 const playwright = join(import.meta.dirname, "..", "..", "node_modules", "playwright-core");
 const postgres = findPostgres();
 
@@ -48,7 +48,7 @@ function commitMany(repo: string): void {
 
 const MEMORY_BYTES = 2 * 1024 ** 3;
 
-/** So many files are made and removed there in a fraction of the time. */
+/** Whether there is room in memory, where so many files are made and removed in a fraction of the time. */
 function hasMemory(): boolean {
   const { bavail, bsize } = statfsSync(memoryDir);
   return bavail * bsize >= MEMORY_BYTES;
@@ -57,12 +57,12 @@ function hasMemory(): boolean {
 describe.skipIf(!hasSandbox)("in the sandbox", () => {
   afterEach(() => vi.unstubAllEnvs());
 
-  it("git reads none of 50,000 files again, because what the index says of each is what it finds", async () => {
+  it("git reads none of 50,000 files again, because all of them match the index", async () => {
     if (hasMemory()) vi.stubEnv("TMPDIR", memoryDir);
     using person = new Person(self);
     commitMany(person.main);
     person.settleIn();
-    // Plumbing does not look into files: it names those whose times, owner or number differ from the index.
+    // diff-files does not read files: it lists those whose times, owner or inode differ from the index.
     const said = await person.run(
       "git ls-files | wc -l; git diff-files | wc -l; git status --short; echo x > d7/f3500; git status --short",
     );
@@ -106,7 +106,7 @@ describe.skipIf(!hasSandbox)("in the sandbox", () => {
   });
 
   it.skipIf(chromium === undefined || !existsSync(playwright))(
-    "Chromium through playwright-core",
+    "Chromium renders a page and takes a screenshot through playwright-core",
     async () => {
       using person = new Person(self, {
         "page.mjs": `import { createRequire } from "node:module";

@@ -10,10 +10,10 @@ export interface Tool {
   readonly name: string;
   /** Programs without which it is left out. */
   readonly needs: readonly string[];
-  /** What has to be in the person's home. */
+  /** Makes what has to be in the person's home. */
   readonly make?: (person: Person) => void;
   readonly script: string;
-  /** Both streams. */
+  /** What both streams together have to match. */
   readonly says: RegExp;
 }
 
@@ -26,7 +26,7 @@ export function wayTo(program: string): string | undefined {
   return dirs.map((dir) => join(dir, program)).find((path) => existsSync(path));
 }
 
-/** The directory of its programs, which Debian keeps off everybody's PATH. */
+/** The directory of PostgreSQL's programs, which Debian puts on no user's PATH. */
 export function findPostgres(): string | undefined {
   const versions = "/usr/lib/postgresql";
   const found = existsSync(versions) ? readdirSync(versions) : [];
@@ -36,10 +36,10 @@ export function findPostgres(): string | undefined {
 }
 
 const GREET_MOD = "module example.org/greet\n\ngo 1.18\n";
-/** Of what was downloaded; Go compares it, and does not make it again. */
+/** The hash of the downloaded module. Go compares it, and does not compute it again. */
 const GREET_SUM = `h1:${Buffer.alloc(32, 7).toString("base64")}`;
 
-/** As Go has it: of one file, the hash of a line with its hash. */
+/** As Go writes it: for a single file, the hash of a line that contains the hash of the file. */
 function goSum(): string {
   const sha = (text: string) => createHash("sha256").update(text);
   const mod = sha(`${sha(GREET_MOD).digest("hex")}  go.mod\n`).digest("base64");
@@ -86,7 +86,7 @@ if __name__ == "__main__":
   "go/go.sum": goSum(),
 };
 
-/** A module that was downloaded once. */
+/** A cache with a module that was downloaded earlier. */
 function makeModuleCache({ user }: Person): void {
   const download = "go/pkg/mod/cache/download/example.org/greet/@v/v1.0.0";
   user.file(`${download}.mod`, GREET_MOD);
@@ -97,7 +97,7 @@ function makeModuleCache({ user }: Person): void {
   user.file("go/pkg/mod/example.org/greet@v1.0.0/greet.go", 'package greet\n\nconst Word = "of the cache"\n');
 }
 
-/** As rustup lays it out: one program under all names, which starts that of the toolchain. */
+/** As rustup lays it out: one program under all names, which starts the toolchain's program of that name. */
 function makeRustup({ user }: Person): void {
   const proxy = [
     "#!/bin/sh",
@@ -113,7 +113,7 @@ function makeRustup({ user }: Person): void {
   user.file(".cargo/credentials.toml", "[registry]\ntoken = 'of the person'\n");
 }
 
-/** As pyenv lays it out: shims, in which its root is written down, and versions; here one that is a link. */
+/** As pyenv lays it out: shims that contain the path of its root, and versions, one of them a link. */
 function makePyenv({ user }: Person): void {
   const root = user.at(".pyenv");
   user.file(
@@ -130,7 +130,7 @@ function makePyenv({ user }: Person): void {
   user.link("pythons/3.99/bin/python3", "/usr/bin/python3");
 }
 
-/** Who the task is, and whose its directories are. */
+/** Which user the task is, and who owns its directories. */
 export const identity: Tool = {
   name: "identity",
   needs: [],

@@ -16,14 +16,14 @@ const isHere = ({ needs }: Tool) => needs.every((program) => wayTo(program) !== 
 
 for (const kind of kinds) {
   if (kind.why) console.log(`left out: real tools of ${kind.name}: ${kind.why}`);
-  describe.skipIf(!hasSandbox || kind.why !== undefined)(`tools of ${kind.name}`, () => {
+  describe.skipIf(!hasSandbox || kind.why !== undefined)(`real tools in the sandbox of ${kind.name}`, () => {
     const said = new Map<string, string>();
 
     beforeAll(async () => {
       using person = new Person(kind, project, toolPath);
       for (const { make } of light) make?.(person);
       person.settleIn();
-      // One task for all: each tool says its part behind its name.
+      // One task runs all tools: each prints its part after its name.
       const parts = [identity, ...light]
         .filter(isHere)
         .map(({ name, script }) => `echo "== ${name}"; (${script}\n) </dev/null`);
@@ -33,7 +33,7 @@ for (const kind of kinds) {
       }
     });
 
-    it("user-1 no process of the task is root, and what it may write is its own", () =>
+    it("user-1 the task is not root, and owns the directories that it may write", () =>
       expect(said.get(identity.name)).toMatch(identity.says));
 
     for (const tool of light)

@@ -8,7 +8,7 @@ import { hasSandbox } from "../support/capsules.ts";
 import { Person, self } from "../support/person.ts";
 
 describe.skipIf(!hasSandbox)("a task", () => {
-  it("has the tools that its starter's PATH and variables lead to, wherever they are", async () => {
+  it("has the tools that the person's PATH and variables lead to, wherever they are", async () => {
     using person = new Person(self, {}, ["odd/bin"]);
     person.user.file("odd/bin/tool", '#!/bin/sh\necho "$VOLTA_HOME has $(ls "$VOLTA_HOME")"\n');
     person.user.file("elsewhere/tools/one");
@@ -19,7 +19,7 @@ describe.skipIf(!hasSandbox)("a task", () => {
     );
   });
 
-  it("is told where the user's packages are, unless it may fetch its own, which it stores in its HOME", async () => {
+  it("gets the variables for the user's packages, except for packages that it may fetch itself", async () => {
     using person = new Person(self);
     person.user.file(".cargo/registry/one");
     person.user.file(".rustup/settings.toml");
@@ -30,7 +30,7 @@ describe.skipIf(!hasSandbox)("a task", () => {
     expect((await person.holdfast("run", "--host", "*.crates.io", ...script)).stdout).toBe(` ${rustup}\n`);
   });
 
-  it("set-up keeps what it may fetch in a place of its own too, and has the user's packages where it reaches no host", async () => {
+  it("has a set-up that uses the user's packages, unless set-up may fetch them itself", async () => {
     using person = new Person(self, {
       ".gitignore": "told\n",
       "holdfast.yaml":
@@ -42,13 +42,13 @@ describe.skipIf(!hasSandbox)("a task", () => {
     const told = async (...options: string[]) =>
       (await person.holdfast("run", ...options, "--", "cat", "told")).stdout;
     const users = `${person.user.at(".cargo")} ${person.user.at("go/pkg/mod")}\n`;
-    // What the task may reach, its set-up may not.
+    // These hosts are for the task only, not for its set-up.
     expect(await told("--host", "*.crates.io", "--host", "proxy.golang.org")).toBe(users);
     await person.holdfast("trust", "--yes");
     expect(await told()).toBe("\n");
   });
 
-  it("sees what the settings name, read-only; doctor reports what is not shown, and why", async () => {
+  it("sees what sandbox.read names, read-only, and doctor says what is not shown and why", async () => {
     using person = new Person(self);
     mkdirSync(person.dir, { mode: 0o700 });
     person.settings("sandbox:\n  read: [~/notes, ~/gone, ~/, /proc]\n");
@@ -69,8 +69,8 @@ describe.skipIf(!hasSandbox)("a task", () => {
   });
 });
 
-describe("the variables of Holdfast's own processes", () => {
-  it("are those of tools, and paths", () => {
+describe("toolVariables", () => {
+  it("keeps only variables of tools whose values are paths", () => {
     const env = {
       RUSTUP_HOME: "/r",
       GOPATH: "/go:/more",

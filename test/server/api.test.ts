@@ -1,5 +1,6 @@
 /**
- * The same over HTTP as in the library: tasks, output, diffs, checks, queue, artifacts, and one stream for all sessions.
+ * The API does what the library does: tasks, output, diffs, checks, artifacts, and one stream for all
+ * sessions.
  */
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
@@ -13,7 +14,7 @@ interface Event {
   readonly data: { readonly session: string; readonly seq: number };
 }
 
-/** Reads a stream until it has so many events. */
+/** Reads a stream until it has sent this many events. */
 async function events(served: Served, path: string, count: number, last?: string): Promise<Event[]> {
   const response = await served.open(path, { headers: last === undefined ? {} : { "last-event-id": last } });
   expect(response.statusCode).toBe(200);
@@ -34,7 +35,7 @@ async function events(served: Served, path: string, count: number, last?: string
 }
 
 describe.runIf(hasSandbox)("the API", () => {
-  it("runs a task from its start to its branch, and shows all that it left", async () => {
+  it("runs a task from its start to its merge, and serves its output, diff, checks and artifacts", async () => {
     using home = new HostHome();
     commitFiles(
       home.main,
@@ -104,7 +105,7 @@ describe.runIf(hasSandbox)("the API", () => {
     const post = (path: string, body: object) =>
       served.ask(path, { method: "POST", body: JSON.stringify(body) });
     const reading = events(served, "/v1/events", 6);
-    // Begun before the sessions are: a stream without a cursor begins when it is asked for.
+    // Time for the stream to begin before the sessions do: without a cursor it begins when it is asked for.
     await new Promise((resolve) => setTimeout(resolve, 500));
     const ids = [];
     for (const title of ["one", "two", "three"]) ids.push(idIn((await post("/v1/sessions", { title })).body));

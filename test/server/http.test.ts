@@ -10,7 +10,7 @@ import { HostHome, script, until } from "../support/hosts.ts";
 import { idIn, Served } from "../support/served.ts";
 
 describe("the API", () => {
-  it("server-1 without a user's token there is no information; with it, only that user's sessions", async () => {
+  it("server-1 gives no information without a user's token, and with it only that user's sessions", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const foreign = await dispatcher.holdfast.openSession({ user: "somebody-else", title: "secret" });
@@ -26,7 +26,7 @@ describe("the API", () => {
         status: 401,
         body: { error: "unauthorized" },
       });
-    // In a header only: a page could make a browser send the rest.
+    // The token counts in its header only: a web page can make a browser send a URL or a cookie.
     expect((await served.ask(`/v1/sessions?token=${served.token}`, { token: null })).status).toBe(401);
     expect(
       (await served.ask("/v1/sessions", { token: null, headers: { cookie: `token=${served.token}` } }))
@@ -38,7 +38,7 @@ describe("the API", () => {
     expect((await served.ask(`/v1/sessions/${foreign.id}/close`, { method: "POST" })).status).toBe(404);
   });
 
-  it("answers with 400, 404, 405, 413, 415 and 403 where they apply", async () => {
+  it("answers each kind of faulty request with the right status, and changes nothing", async () => {
     using home = new HostHome();
     await using served = await Served.start(home, "--listen", "127.0.0.1:0");
     const post = (path: string, body: string, headers = {}) =>
@@ -76,7 +76,7 @@ describe("the API", () => {
     garbage.write("this is not HTTP\r\n\r\n");
     expect(String((await once(garbage, "data"))[0])).toMatch(/^HTTP\/1\.1 400 /);
     garbage.destroy();
-    // Nothing of all that was let in.
+    // None of these requests changed anything.
     expect(await served.ask(`/v1/sessions/${id}`)).toMatchObject({ body: { records: 1, inbox: 0 } });
     expect((await home.cli("serve", "--listen", "0.0.0.0:7070")).stderr).toContain("address_refused");
   });
@@ -104,7 +104,7 @@ describe("the API", () => {
     await expect(hf.forkSession(id, { turn: 0 } as object)).rejects.toThrow("turn");
   });
 
-  it("the events of a damaged session are refused from the damage on, and no client retries forever", async () => {
+  it("streams a damaged session up to the damage, and answers 422 to a client that comes back", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const id = await sessionWithTurns(dispatcher.holdfast, 3);
@@ -127,7 +127,7 @@ describe("the API", () => {
     expect(again).toMatchObject({ status: 422, body: { error: "session_damaged" } });
   });
 
-  it("a body that is too long is refused before or while it is sent, whatever length its header has", async () => {
+  it("refuses a body that is too long before its end, with or without a content-length", async () => {
     using home = new HostHome();
     await using served = await Served.start(home);
     expect(statSync(served.address).mode & 0o077).toBe(0);
@@ -147,7 +147,7 @@ describe("the API", () => {
     expect((await served.ask("/v1/sessions")).body).toEqual({ sessions: [] });
   });
 
-  it("moves a session through its life, and its events can be followed from where one was cut off", async () => {
+  it("moves a session through its life, and a client can follow its events from where it was cut off", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     await using served = await Served.start(home);
@@ -212,7 +212,7 @@ describe("the API", () => {
       body: '{"atTurn":0}',
     });
     expect(fork).toMatchObject({ turns: 0, parent: { id } });
-    // The same everywhere, but for what takes time to measure.
+    // The API shows what `show` does, except for what takes time to measure.
     const { disk, command, artifacts, ...shown } = JSON.parse((await home.cli("show", id, "--json")).stdout);
     expect((await served.ask(`/v1/sessions/${id}`)).body).toEqual(shown);
     expect(command).toBe("sh -c 'sleep 60'");
@@ -220,7 +220,7 @@ describe("the API", () => {
     expect(disk.total).toBeGreaterThan(0);
   });
 
-  it("holds 500 connections, and slow clients do not delay the others", async () => {
+  it("serves 250 followers and other requests while 250 clients stall with half a request", async () => {
     using home = new HostHome();
     await using served = await Served.start(home);
     const { body } = await served.ask("/v1/sessions", { method: "POST", body: "{}" });

@@ -1,5 +1,5 @@
 /**
- * `serve` as a process: one for a home, and what it looks after.
+ * `serve` as a process: only one for a home, and what it looks after.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { isDone } from "../support/outcomes.ts";
 import { Served } from "../support/served.ts";
 
 describe("serve", () => {
-  it("started twice, the second one names the first; after a kill, sessions go on and the next one takes over", async () => {
+  it("is refused while another one runs, and can start again after a kill; sessions go on meanwhile", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const first = await Served.start(home);
@@ -25,13 +25,13 @@ describe("serve", () => {
     expect((await next.ask(`/v1/sessions/${id}`)).body).toMatchObject({ task: { outcome: "unverified" } });
   });
 
-  it("supervise-1 resumes what crashed, a few times; then it waits for a person", async () => {
+  it("supervise-1 resumes a crashed session a few times, and then leaves it to a person", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     await using served = await Served.start(home);
     const { id } = await dispatcher.begin({ repo: home.main }, script("sleep 60", { restart: true }));
     await reaches(dispatcher, id, "running");
-    // Not resumed by a person, so it counts. Four more crashes are put on record; the sixth is one too many.
+    // A crash counts if no person resumed it. Up to five are put on record; the sixth is one too many.
     kill(home.hostPid(id) ?? 0, "SIGKILL");
     await until(
       () => dispatcher.show(id),
@@ -49,7 +49,7 @@ describe("serve", () => {
     kill(served.pid, "SIGCONT");
     await sleep(3000);
     expect(await dispatcher.show(id)).toMatchObject({ status: "interrupted", crashes: 5, pid: null });
-    // A person begins to count anew.
+    // When a person resumes it, the count begins anew.
     await dispatcher.resume(id);
     await until(
       () => dispatcher.show(id),
@@ -70,7 +70,7 @@ describe("serve", () => {
     expect((await next.ask("/v1/sessions")).status).toBe(200);
   });
 
-  it("finds a task in an inbox and starts it, also when its session crashed before", async () => {
+  it("starts a task that it finds in an inbox, even if the session crashed before", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const opened = await dispatcher.holdfast.openSession({ repo: home.main });

@@ -1,5 +1,5 @@
 /**
- * Connections to `serve` that show no token: they take nothing from those that do.
+ * Connections to `serve` that show no token can't keep out those that do.
  */
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
@@ -11,7 +11,7 @@ import { idIn, Served } from "../support/served.ts";
 describe("connections without a token", () => {
   const HALF = "GET /v1/sessions HTTP/1.1\r\nhost: localhost\r\n";
 
-  /** They never end their side by themselves. */
+  /** Opens sockets that never close their side by themselves. */
   async function flood(served: Served, count: number, said: string): Promise<Socket[]> {
     const sockets: Socket[] = [];
     while (sockets.length < count) {
@@ -27,7 +27,7 @@ describe("connections without a token", () => {
   it.each([
     ["silent", ""],
     ["half-sent", HALF],
-  ])("2,100 %s ones block no client with a token, and cut none off", async (_, said) => {
+  ])("2,100 %s connections neither block nor cut off a client with a token", async (_, said) => {
     using home = new HostHome();
     await using served = await Served.start(home, "--listen", "127.0.0.1:0");
     const { body } = await served.ask("/v1/sessions", { method: "POST", body: "{}" });
@@ -51,7 +51,7 @@ describe("connections without a token", () => {
   it.each([
     ["silent", ""],
     ["half-sent", HALF],
-  ])("%s ones are closed after a while, though the other side keeps them open", async (_, said) => {
+  ])("%s connections are closed after a while, even if the client keeps its side open", async (_, said) => {
     using home = new HostHome();
     await using served = await Served.start(home, "--listen", "127.0.0.1:0");
     const descriptors = () => readdirSync(`/proc/${served.pid}/fd`).length;

@@ -1,5 +1,5 @@
 /**
- * The conversation as models are given it: roles, pairs of calls and results, messages that came in between.
+ * The conversation as a model is given it: roles, calls paired with results, messages that came in between.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -32,7 +32,7 @@ const LOGIN: readonly Row[] = [
 ];
 
 describe("a conversation", () => {
-  it("has the open turn, results after their calls, and a message of the inbox after the results that it came among", async () => {
+  it("includes the open turn, puts results in the order of their calls, and an inbox message after the results", async () => {
     expect(await conversationOf(recordsOf(LOGIN), ALL)).toEqual([
       { role: "user", content: "fix the login" },
       {
@@ -67,7 +67,7 @@ describe("a conversation", () => {
     expect(first.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
   });
 
-  it("conversation-1 has each result right after the answer with its call, whatever the records are", async () => {
+  it("conversation-1 puts every result right after the assistant message with its call, for any records", async () => {
     const id = fc.constantFrom("a", "b", "c");
     const turn = fc.integer({ min: 1, max: 3 });
     const row: fc.Arbitrary<Row> = fc.oneof(
@@ -90,7 +90,7 @@ describe("a conversation", () => {
     );
   });
 
-  it("has a form for Anthropic: roles take turns, ids are plain and each is used once", async () => {
+  it("converts to Anthropic's form, in which roles alternate and every call id is plain and unique", async () => {
     const { system, messages } = anthropicForm(await conversationOf(recordsOf(LOGIN), ALL));
     expect(system).toBeUndefined();
     expect(messages.map(({ role }) => role)).toEqual([
@@ -113,7 +113,7 @@ describe("a conversation", () => {
     expect(messages[6]?.content).toEqual([{ type: "tool_result", tool_use_id: "call_1_1_2", content: "" }]);
   });
 
-  it("has forms for OpenAI and the AI SDK", async () => {
+  it("converts to the forms of OpenAI and the AI SDK", async () => {
     const conversation = await conversationOf(recordsOf(LOGIN), ALL);
     expect(openAiForm(conversation).slice(1, 4)).toEqual([
       {

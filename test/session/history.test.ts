@@ -17,7 +17,7 @@ const event = fc.oneof(
 );
 
 describe("history", () => {
-  it("machine-1 a rewind to turns that never existed adds none of them", () => {
+  it("machine-1 a rewind to turns that never existed adds none of them to the history", () => {
     const rows: [string, JsonObject][] = [
       ["session_opened", { session: "s", user: "u" }],
       ["turn_started", { turn: 1 }],
@@ -67,7 +67,7 @@ describe("history", () => {
             expect(["message", "tool_call"]).toContain(entry.kind);
             if (entry.kind !== "tool_call") continue;
             calls += 1;
-            // Its result is one that was recorded, and stands with it.
+            // Its output is one that was recorded for this call.
             expect(events[entry.output as number]).toMatchObject({ type: "tool_returned", call: entry.call });
           }
         }

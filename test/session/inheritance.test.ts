@@ -1,5 +1,5 @@
 /**
- * What a fork and an import inherit: the list has every part of the state, and the fold follows the list.
+ * What a fork and an import inherit: the list covers every part of the state, and the fold follows the list.
  */
 import { describe, expect, it } from "vitest";
 import { type JsonObject, usualTools } from "../../src/contract/index.ts";
@@ -32,7 +32,7 @@ const task: TaskState = {
   headBefore: "h",
 };
 
-/** Everything in it differs from a session that has just begun, but that no turn is open. */
+/** Every part differs from that of a new session, except that no turn is open. */
 const before: SessionState = {
   id: "sess_a",
   user: "ani",
@@ -91,7 +91,7 @@ const records = {
   import: ["session_imported", { user: "bo", name: "neat" }],
 } as const;
 
-/** What the records above say, by hand. */
+/** The parts that the records above set, written out by hand. */
 const said: Record<keyof typeof records, Partial<SessionState>> = {
   fork: {
     id: "sess_b",
@@ -116,8 +116,8 @@ const inBoth: Partial<SessionState> = {
   hash: "next",
 };
 
-describe("what is inherited", () => {
-  it("the list has every part of the state and of its task, and no other", () => {
+describe("inheritance", () => {
+  it("lists every part of the session's state and of its task, and nothing else", () => {
     expect(["task", ...Object.keys(inheritance)].sort()).toEqual(Object.keys(emptyState).sort());
     expect(Object.keys(taskInheritance).sort()).toEqual(Object.keys(newTask).sort());
     for (const name of Object.keys(emptyState) as (keyof SessionState)[])
@@ -127,7 +127,7 @@ describe("what is inherited", () => {
   });
 
   for (const newcomer of ["fork", "import"] as const) {
-    it(`by ${newcomer}: each part follows the list`, () => {
+    it(`by ${newcomer} keeps, drops or sets each part of the state as the list says`, () => {
       const [type, data] = records[newcomer];
       const at = "2026-01-03T00:00:00.000Z";
       const record = { seq: 41, at, epoch: 1, durable: 40, type, data: data as JsonObject, hash: "next" };

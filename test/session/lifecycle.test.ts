@@ -4,7 +4,7 @@ import { emptyState, fold, type SessionState } from "../../src/session/index.ts"
 import { nextStatus, type StoredStatus, storedStatuses } from "../../src/session/lifecycle.ts";
 import { refusal } from "../../src/session/machine.ts";
 
-/** Written out by hand from the design, not from the code: for each event the statuses that it may meet, and where it leads. */
+/** Written by hand from the design, not from the code: where each event is legal, and where it leads. */
 const working = ["open", "active"] as const;
 const legal: Partial<Record<EventType, Partial<Record<StoredStatus, StoredStatus>>>> = {
   session_resumed: {
@@ -95,7 +95,7 @@ const everywhere: Partial<Record<EventType, StoredStatus>> = {
 
 describe("the lifecycle table", () => {
   for (const type of Object.keys(eventForms) as EventType[]) {
-    it(`${type}: every status, legal and illegal`, () => {
+    it(`allows ${type} exactly where the design does, and leads to the same status`, () => {
       for (const status of storedStatuses) {
         const isWorking = working.some((one) => one === status);
         const expected =
@@ -105,7 +105,7 @@ describe("the lifecycle table", () => {
     });
   }
 
-  it("an illegal transition is refused with a code, and folds without effect", () => {
+  it("an event that is illegal in a status is refused, and folding its record changes only the count of oddities", () => {
     const closed: SessionState = { ...emptyState, id: "s", seq: 4, status: "closed" };
     expect(refusal(closed, "turn_started", { turn: 1, input: "x" }, "")).toMatchObject({
       code: "illegal_transition",

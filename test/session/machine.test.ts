@@ -44,7 +44,7 @@ const anyData = fc.oneof(
 const anyEvent = fc.tuple(fc.oneof(fc.constantFrom(...types), fc.string()), anyData);
 
 describe("the fold", () => {
-  it("machine-1 is total: any records fold, without a throw, and every one is counted", () => {
+  it("machine-1 accepts any sequence of records without throwing, and counts every one", () => {
     fc.assert(
       fc.property(fc.array(anyEvent, { maxLength: 40 }), (events) => {
         const state = run(...events);
@@ -55,7 +55,7 @@ describe("the fold", () => {
     );
   });
 
-  it("rewind-1 a rewind changes history, files and HOME; pending requests end; spending, queue and unread messages stay", () => {
+  it("rewind-1 takes back history, files and HOME on a rewind, ends requests, and keeps spending, queue and messages", () => {
     const turn = (number: number): [string, JsonObject][] => [
       ["turn_started", { turn: number, input: "x" }],
       ["turn_ended", { turn: number, outcome: "completed", durationMs: 1, usage: { inputTokens: 5 } }],
@@ -95,12 +95,12 @@ describe("the fold", () => {
       [1, 1],
       [4, 4],
     ]);
-    // Nonsense is no history.
+    // Invalid ranges are dropped from the history.
     const odd = { ...data, history: [[3, 1], "x", [2, 2], [1, 1], [5, "6"], null] };
     expect(run(...before, ["session_rewound", odd as unknown as JsonObject]).history).toEqual([[2, 2]]);
   });
 
-  it("machine-1 counts records of a newer version, and goes on", () => {
+  it("machine-1 counts records of unknown types, as a newer version writes them, and folds the rest", () => {
     const state = run(
       opened,
       ["session_teleported", { to: "mars" }],
@@ -109,7 +109,7 @@ describe("the fold", () => {
     expect(state).toMatchObject({ unknown: 1, oddities: 0, turns: 1, status: "active" });
   });
 
-  it("machine-3 fold accepts every record that refusal allows, and ignores every record that it refuses", () => {
+  it("machine-3 applies every record that refusal() allows and ignores every record that it refuses", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.constantFrom(...types), turnData as fc.Arbitrary<JsonObject>), {
@@ -138,7 +138,7 @@ describe("the fold", () => {
     );
   });
 
-  it("machine-2 stays as small after ten thousand turns as after one", () => {
+  it("machine-2 keeps the state as small after ten thousand turns as after one", () => {
     const turn = (number: number): [string, JsonObject][] => [
       ["turn_started", { turn: number, input: "x" }],
       ["tool_called", { turn: number, call: `c${number}`, tool: "t", args: {} }],

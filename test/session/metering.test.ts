@@ -1,5 +1,5 @@
 /**
- * What the fold makes of metered usage, and of a task that is parked.
+ * How the fold treats metered usage, budgets and parked tasks.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -13,13 +13,13 @@ const started: Event = ["task_started", { task: 1 }];
 const parked: Event = ["task_parked", { task: 1, reason: "budget" }];
 const unparked: Event = ["task_unparked", { task: 1, by: "user:ani" }];
 
-describe("what was metered", () => {
+describe("metered usage", () => {
   const kinds = ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "usd"] as const;
   const amounts = fc.record(
     Object.fromEntries(kinds.map((kind) => [kind, fc.nat({ max: 1_000_000 })])),
   ) as fc.Arbitrary<Record<(typeof kinds)[number], number>>;
 
-  it("is spent at once; spending is the sum of metered usage, whatever turns report in addition", () => {
+  it("counts as spent at once, and is added to the usage that turns report", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.boolean(), amounts), { maxLength: 20 }), (all) => {
         let state = folded(started);
@@ -49,7 +49,7 @@ describe("what was metered", () => {
     );
   });
 
-  it("counts against the budget while the turn is open, cached tokens included; nonsense counts for nothing", () => {
+  it("counts against the budget while the turn is open, with cached tokens; invalid amounts are ignored", () => {
     const open = folded(
       started,
       ["budget_raised", { budget: { tokens: 100, usd: 1 } }],
@@ -64,8 +64,8 @@ describe("what was metered", () => {
   });
 });
 
-describe("what each agent spent", () => {
-  it("is counted for the agent of the task, whichever agent the session was opened for", async () => {
+describe("the spending of each agent", () => {
+  it("is counted for the agent that ran the task, not for the agent that the session was opened with", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession({ agent: "first" });
@@ -77,7 +77,7 @@ describe("what each agent spent", () => {
       const turn = await session.beginTurn("x");
       await session.append("usage_metered", { ...usage, task, request: `${task}.1`, inputTokens: task });
       await turn.end();
-      // An answer may end after the task that asked for it.
+      // A model's answer may end after the task that requested it.
       await session.append("usage_metered", { ...usage, task: 1, request: `${task}.2`, outputTokens: 1 });
       await session.append("task_ended", { task, outcome: "done" });
     };
@@ -95,7 +95,7 @@ describe("what each agent spent", () => {
 });
 
 describe("a parked task", () => {
-  it("is open, with its reason and time; a record lets it go on, and the task's end ends the park", () => {
+  it("stays open with its reason and time until a record unparks it or the task ends", () => {
     const until = "2026-11-16T20:00:00.000Z";
     const limited = folded(started, [
       "task_parked",
@@ -116,7 +116,7 @@ describe("a parked task", () => {
     expect(odd.task?.parked).toEqual({ reason: "key", until: null, detail: null });
   });
 
-  it("is parked only while it is under way, once, and between turns; no turn begins while it is", () => {
+  it("can be parked only once, while under way and between turns, and begins no turn until it is unparked", () => {
     const odd = (...events: Event[]) => folded(...events).oddities;
     expect(odd(started, parked)).toBe(0);
     expect(odd(parked)).toBe(1);
@@ -127,13 +127,13 @@ describe("a parked task", () => {
     expect(odd(started, unparked)).toBe(1);
     expect(odd(started, parked, ["turn_started", { turn: 1, input: "x" }])).toBe(1);
     expect(odd(started, parked, unparked, ["turn_started", { turn: 1, input: "x" }])).toBe(0);
-    // Its budget may have paused the session before.
+    // The budget may already have paused the session.
     expect(odd(started, ["session_paused", { reason: "budget" }], parked)).toBe(0);
   });
 });
 
 describe("a budget", () => {
-  it("is raised by each amount, however many are on their way at once; what has no limit has none to raise", async () => {
+  it("is raised by the sum of all concurrent raises; a limit that was never set can't be raised", async () => {
     using home = new TestHome();
     const session = await (await home.open()).openSession({ budget: { usd: 1, turns: 3 } });
     const by = "user:ani";

@@ -1,5 +1,5 @@
 /**
- * Requests: they wait for a person until something ends them, and are never granted too late.
+ * Approvals and questions wait for a person until something ends them, and no approval is granted too late.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -10,7 +10,7 @@ import { type Event, folded, next, second } from "../support/fold.ts";
 const fingerprint = "f".repeat(64);
 const inTurn: Event = ["turn_started", { turn: 1, input: "x" }];
 
-describe("requests", () => {
+describe("requests to a person", () => {
   it("a session waits while an approval or a question is pending, and goes on after the last answer", () => {
     const asked = folded(
       inTurn,
@@ -32,7 +32,7 @@ describe("requests", () => {
     });
   });
 
-  it("a resume brings pending requests back; a fork and an import leave them behind", () => {
+  it("a resumed session keeps its pending requests, and a fork or an import does not get them", () => {
     const paused = folded(
       inTurn,
       ["question_asked", { question: "q1" }],
@@ -76,7 +76,7 @@ describe("requests", () => {
     expect(isWaiting(begun)).toBe(true);
   });
 
-  it("they end with their task, also when it never ended and another begins; requests without a task stay", () => {
+  it("requests end when their task ends or the next task starts; requests without a task stay", () => {
     const asked = folded(
       ["question_asked", { question: "before" }],
       ["task_started", { task: 1 }],
@@ -97,7 +97,7 @@ describe("requests", () => {
     expect(again).toMatchObject({ pending: { a1: { fingerprint } }, oddities: 1 });
   });
 
-  it("an expired approval can't be granted, whatever its time is; it can be denied", () => {
+  it("an approval can't be granted at or after its expiry, or if that time is invalid, but it can be denied", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 9 }), (expires, granted) => {
         const asked = folded([
@@ -118,7 +118,7 @@ describe("requests", () => {
     }
   });
 
-  it("names of object properties are not requests", () => {
+  it("the name of an object property, such as constructor, is not a pending request", () => {
     const state = folded(["approval_granted", { approval: "constructor" }]);
     expect(state).toMatchObject({ oddities: 1, pending: {} });
   });

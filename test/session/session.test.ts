@@ -9,7 +9,7 @@ const journal = (records: AsyncIterable<JournalRecord>) => Array.fromAsync(recor
 const FAKE_TOKEN = `ghp_${"abcdefghijABCDEFGHIJ0123456789abcdef"}`;
 
 describe("a session", () => {
-  it("runs turns, and is the same after pause and resume", async () => {
+  it("has the same state and history after pause and resume", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 3, { title: "three" });
@@ -39,7 +39,7 @@ describe("a session", () => {
     expect((await hf.showSession(id)).status).toBe("closed");
   });
 
-  it("append resolves with seq and hash, as the journal has them", async () => {
+  it("append resolves with the seq and hash that the journal has for the record", async () => {
     using home = new TestHome();
     const hf = await home.open();
     await using session = await hf.openSession();
@@ -54,7 +54,7 @@ describe("a session", () => {
     expect(session.state).toMatchObject({ seq, hash });
   });
 
-  it("refuses bad events with a code, and changes nothing", async () => {
+  it("refuses invalid events with an error code, and changes neither state nor journal", async () => {
     using home = new TestHome();
     const hf = await home.open();
     await using session = await hf.openSession();
@@ -92,7 +92,7 @@ describe("a session", () => {
     expect(await journal(hf.readJournal(session.id))).toHaveLength(1);
   });
 
-  it("stores lone surrogates, long text and ten megabytes, and returns exactly that", async () => {
+  it("returns lone surrogates, long text and ten-megabyte payloads exactly as they were appended", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();
@@ -113,7 +113,7 @@ describe("a session", () => {
     expect((await hf.auditSession(session.id)).findings).toEqual([]);
   });
 
-  it("is shown as waiting while a request is pending, and as paused after its release; an approval in time is granted", async () => {
+  it("is shown as waiting while a request is pending, and as paused after its release", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();
@@ -139,7 +139,7 @@ describe("a session", () => {
     await again.release();
   });
 
-  it("fold-cache-2 a cached fold of an earlier version, which stored a waiting status, is ignored", async () => {
+  it("fold-cache-2 ignores the cached fold of an earlier version, which stored waiting as a status", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();
@@ -159,7 +159,7 @@ describe("a session", () => {
     expect(again.state).toMatchObject({ status: "open", pending: { q1: { kind: "question" } } });
   });
 
-  it("journal-5 a turn that a crash cut off is closed on resume: open calls get an interrupted outcome", async () => {
+  it("journal-5 resume closes a turn that a crash cut off, and its open calls end as interrupted", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();
@@ -169,7 +169,7 @@ describe("a session", () => {
     await turn.callTool("notify", {});
     expect((await hf.showSession(session.id)).status).toBe("running");
     expect(await Array.fromAsync(hf.readHistory(session.id))).toEqual([]);
-    // The process ends here, as far as the session is concerned: the handle lets go without a word.
+    // To the session this is a crash: the handle is released without another record.
     await session.release();
     expect((await hf.showSession(session.id)).status).toBe("interrupted");
 
@@ -186,7 +186,7 @@ describe("a session", () => {
     expect(last).toMatchObject({ type: "session_resumed", data: { from: "interrupted" } });
   });
 
-  it("a turn that ends by an exception is closed with its calls, and the session is paused", async () => {
+  it("a turn that an exception ends is closed with its open calls, and the session is paused", async () => {
     using home = new TestHome();
     const hf = await home.open();
     let id = "";
@@ -204,7 +204,7 @@ describe("a session", () => {
     ]);
   });
 
-  it("a released handle refuses every call, and so does a turn that has ended", async () => {
+  it("a turn that has ended refuses further calls, and a paused session's handle begins no turn", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();
@@ -221,7 +221,7 @@ describe("a session", () => {
     await session.release();
   });
 
-  it("pauses when its budget is reached, says so, and goes on when it is raised", async () => {
+  it("pauses when its budget is reached, and goes on after the budget is raised", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession({ budget: { tokens: 100, usd: 1 } });
@@ -246,7 +246,7 @@ describe("a session", () => {
     await (await resumed.beginTurn("c")).end();
   });
 
-  it("counts minutes by a clock that can't go back, and turns", async () => {
+  it("counts its minutes with a monotonic clock, and pauses at their limit", async () => {
     using home = new TestHome();
     let nowMs = 1_000_000;
     const hf = await home.open({ clock: { nowMs: () => 1_000_000_000_000, monotonicMs: () => nowMs } });
@@ -257,7 +257,7 @@ describe("a session", () => {
     expect(session.state).toMatchObject({ status: "paused", spent: { durationMs: 121_000 } });
   });
 
-  it("redaction-1 redacts secrets in all places before they reach the disk, and names the rule", async () => {
+  it("redaction-1 redacts secrets wherever they appear before anything reaches the disk, and names the rule", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession({ title: `see ${FAKE_TOKEN}` });
@@ -292,11 +292,11 @@ describe("a session", () => {
     }
   });
 
-  it("keeps events of a newer version: they can be read, and the session goes on", async () => {
+  it("keeps events of a newer version readable, and goes on after them", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 1);
-    // Another version's writer: the journal does not care about types.
+    // As a newer version would write it: the journal accepts events of any type.
     const { openForTest } = await import("../support/journal.ts");
     const { writer } = await openForTest(home.sessionDir(id));
     await writer.append("session_teleported", { to: "mars", turn: 1 });
@@ -310,7 +310,7 @@ describe("a session", () => {
     ).toBe(true);
   });
 
-  it("appends that overlap keep their order, and a refused one leaves the others alone", async () => {
+  it("concurrent appends keep their order, and a refused one does not affect the others", async () => {
     using home = new TestHome();
     const hf = await home.open();
     await using session = await hf.openSession();

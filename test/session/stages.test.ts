@@ -1,5 +1,5 @@
 /**
- * The stage of a task: from the records of its stages, also when a crash left some out.
+ * The fold derives the stage of a task from its stage records, even when a crash left some of them out.
  */
 import { describe, expect, it } from "vitest";
 import { type Event, folded, next } from "../support/fold.ts";
@@ -9,11 +9,11 @@ describe("stages", () => {
   const at = (stage: string, task = 1): Event => ["stage_started", { task, stage }];
   const stageOf = (...events: Event[]) => folded(...events).task?.stage;
 
-  it("the task is at the stage that began and did not end", () => {
+  it("a task is at the stage that started last and has not ended", () => {
     expect(stageOf(started)).toBeNull();
     expect(stageOf(started, at("act"))).toBe("act");
     expect(stageOf(started, at("act"), ["stage_ended", { task: 1, stage: "act", outcome: "ok" }])).toBeNull();
-    // After a crash the same one begins again, or the next.
+    // After a crash the same stage starts again, or the next one does.
     expect(stageOf(started, at("act"), at("act"), at("persist"))).toBe("persist");
     expect(stageOf(started, at("persist"), ["task_ended", { task: 1, outcome: "done" }])).toBeNull();
     expect(
@@ -22,7 +22,7 @@ describe("stages", () => {
     expect(stageOf(started, at("act"), at("dance"))).toBeNull();
   });
 
-  it("stages of the next task are recorded before it starts; other tasks have none", () => {
+  it("the next task may record stages before it starts; stage records of other tasks are oddities", () => {
     expect(
       folded(at("route"), ["stage_ended", { task: 1, stage: "route" }], at("capsule"), started),
     ).toMatchObject({ oddities: 0, task: { number: 1, stage: null } });

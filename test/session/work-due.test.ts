@@ -14,8 +14,8 @@ const parked: Event = ["task_parked", { task: 1, reason: "budget" }];
 const unparked: Event = ["task_unparked", { task: 1, by: "user:ani" }];
 const tornDown: Event = ["capsule_torn_down", { task: 1, freedBytes: 0 }];
 
-describe("what is due", () => {
-  it("is known for each state that a session can have", () => {
+describe("the work that is due", () => {
+  it("is derived from the state: begin a task, go on with it, end it, or nothing", () => {
     const cases: readonly [events: readonly Event[], due: object][] = [
       [[], { kind: "nothing", request: null }],
       [[queued(1)], { kind: "begin", request: "task_1" }],
@@ -24,19 +24,19 @@ describe("what is due", () => {
       [[queued(1), started(1), ended], { kind: "nothing", request: null }],
       [[queued(1), queued(2), started(1), tornDown], { kind: "end", request: "task_1", task: 1 }],
       [[queued(1), started(1), ended, tornDown], { kind: "nothing", request: null }],
-      // A parked one waits for a word, and those behind it wait for its end.
+      // A parked task waits until it is unparked, and the tasks queued after it wait for its end.
       [[queued(1), queued(2), started(1), parked], { kind: "nothing", request: null }],
       [[queued(1), queued(2), started(1), parked, tornDown], { kind: "nothing", request: null }],
       [[queued(1), queued(2), started(1), parked, unparked], { kind: "go_on", request: "task_1", task: 1 }],
       [[queued(1), queued(2), started(1), parked, ended], { kind: "begin", request: "task_2" }],
-      // A harness goes on by itself.
+      // A task without a request belongs to a harness, which goes on by itself.
       [[["task_started", { task: 1 }]], { kind: "nothing", request: null }],
-      // A person went back, and has to say what is next.
+      // A person rewound the session, and decides what comes next.
       [
         [queued(1), started(1), ["session_rewound", { toTurn: 0, fromTurn: 0, history: [] }]],
         { kind: "nothing", request: null },
       ],
-      // What was cut off elsewhere, or in another session, is not gone on with here.
+      // A task that was cut off elsewhere, or in another session, does not go on here.
       [
         [queued(1), queued(2), started(1), ["session_imported", { user: "ani" }]],
         { kind: "nothing", request: null },
@@ -50,7 +50,7 @@ describe("what is due", () => {
       expect(workDue(folded(...events)), JSON.stringify(events)).toEqual(due);
   });
 
-  it("agrees with every other question about the same state, whatever was recorded", () => {
+  it("agrees with requestsDue, drivenTask, taskUnderWay and isTaskOver, whatever was recorded", () => {
     const types = Object.keys(eventForms) as EventType[];
     const often = [
       "task_queued",
@@ -75,7 +75,7 @@ describe("what is due", () => {
         const due = workDue(state);
         const requests = requestsDue(state);
         const isParked = taskUnderWay(state)?.parked != null;
-        // A parked task is never due, and neither is what waits behind it.
+        // A parked task is never due, and neither are the tasks queued after it.
         expect(due.request).toBe(isParked ? null : (requests[0] ?? null));
         expect(due.kind === "end" || due.kind === "go_on").toBe(!isParked && drivenTask(state) !== null);
         expect(drivenTask(state) === null || taskUnderWay(state) === state.task).toBe(true);

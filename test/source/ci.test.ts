@@ -1,6 +1,6 @@
 /**
- * The last line of `.ci/run` says whether a real agent was tried: what the tests left out stands in the middle of their
- * output. npm is another program here, which says what the tests would.
+ * The last line of `.ci/run` says whether a real agent was tried, because the tests report what they left out
+ * in the middle of their output. Here, a stand-in for npm prints what the tests would print.
  */
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -18,8 +18,8 @@ function lastLineOf(script: string): { readonly status: number | null; readonly 
   return { status, last: stdout.trim().split("\n").at(-1) ?? "" };
 }
 
-describe("the end of .ci/run", () => {
-  it("says that no real agent was tried, and why; or which one was; a failure stays one", () => {
+describe(".ci/run", () => {
+  it("ends with a line that says whether a real agent was tried, and fails when the tests fail", () => {
     const left = "left out: the conformance of gemini: it is not installed (npm run test:agents)";
     expect(lastLineOf(`[ "$1" != test ] || echo "${left}"; echo "$@: all is well"`)).toEqual({
       status: 0,

@@ -24,11 +24,11 @@ describe("invariants", () => {
   const stated = [...namesIn(heads, STATED), ...namesIn(heads, BESIDE_ANOTHER)];
   const tested = new Set(namesIn(textsIn("test", ".test.ts"), IN_A_TITLE));
 
-  it("each is in the title of a test that tries to break it", () => {
+  it("are each named in the title of a test", () => {
     expect(stated.filter((name) => !tested.has(name)).sort()).toEqual([]);
   });
 
-  it("each that a title names is stated in one place", () => {
+  it("that a title names are each stated in exactly one place", () => {
     const twice = stated.filter((name, at) => stated.indexOf(name) !== at);
     expect(twice).toEqual([]);
     expect([...tested].filter((name) => !stated.includes(name)).sort()).toEqual([]);

@@ -1,5 +1,5 @@
 /**
- * The shape of the source, by rule: files and classes stay small, and a folder shows its neighbours what they need.
+ * The shape of the source, by rule: files and classes stay small, and a folder exports only what others need.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -81,7 +81,7 @@ describe("the shape of the source", () => {
     const { exports } = JSON.parse(readFileSync(join(root, "..", "package.json"), "utf8"));
     const folders = readdirSync(root)
       .filter((folder) => existsSync(join(root, folder, "index.ts")))
-      // What npm publishes under a name of its own is for others.
+      // A folder that npm publishes under a name of its own exports to other packages.
       .filter((folder) => !(`./${folder}` in exports));
     const imports = sources.map((source) => ({ path: source.path, names: taken(source) }));
     const unneeded = folders.flatMap((folder) => {

@@ -1,6 +1,7 @@
 /**
- * What waits for a time, and not for something that happens, says why. The reason stands above the timer, or above the
- * constant that has its time. A limit that the caller gives (`timeoutMs`) is the caller's reason.
+ * Code that waits for a time, and not for an event, has to say why: in a comment above the timer, or above
+ * the constant with its time. A limit that the caller gives (`timeoutMs`) needs no comment: the reason is the
+ * caller's.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -30,7 +31,7 @@ function unexplained(tree: ts.SourceFile): number[] {
   return found;
 }
 
-/** What `node:timers/promises` is called here. */
+/** The names under which a file imports `node:timers/promises`. */
 function importedTimers(tree: ts.SourceFile): Set<string> {
   const names = tree.statements.flatMap((one) => {
     if (!ts.isImportDeclaration(one) || !one.moduleSpecifier.getText().includes("timers")) return [];
@@ -45,7 +46,7 @@ function isTimer({ expression }: ts.CallExpression, sleeps: ReadonlySet<string>)
   return ts.isPropertyAccessExpression(expression) && TIMERS.has(expression.name.text);
 }
 
-/** Not those inside of a function: it is what the timer does. */
+/** Without the names inside a function: that is what the timer runs, not its time. */
 function namesIn(node: ts.Node): string[] {
   if (ts.isFunctionLike(node)) return [];
   if (ts.isIdentifier(node)) return [node.text];
@@ -64,7 +65,7 @@ function commentedConstants(tree: ts.SourceFile): Set<string> {
 const isCommented = (node: ts.Node) =>
   (ts.getLeadingCommentRanges(node.getSourceFile().text, node.getFullStart()) ?? []).length > 0;
 
-/** Above the statement that it is in, or above one of those around that, within its function. */
+/** Whether a comment stands above its statement, or above one around that in the same function. */
 function hasCommentAbove(node: ts.Node): boolean {
   for (let at: ts.Node | undefined = node; at && !ts.isFunctionLike(at); at = at.parent)
     if (ts.isStatement(at) && !ts.isBlock(at) && isCommented(at)) return true;
@@ -83,21 +84,21 @@ describe("timers", () => {
 
   it.each([
     ["a timer without a comment", "setTimeout(wake, 5);"],
-    ["one from a module", 'import { setTimeout as rest } from "node:timers/promises";\nawait rest(5);'],
-    ["one of a socket", "socket.setTimeout(5);"],
-    ["a signal", "const late = AbortSignal.timeout(5);"],
-    ["a comment inside of it", "setTimeout(() => {\n  // Why.\n  wake();\n}, 5);"],
-    ["a comment above its function", "/** Why. */\nfunction rest() {\n  setTimeout(wake, 5);\n}"],
-    ["a constant without a comment", "const REST_MS = 5;\nsetTimeout(wake, REST_MS);"],
-  ])("no reason: %s", (_, text) => {
+    ["an imported timer", 'import { setTimeout as rest } from "node:timers/promises";\nawait rest(5);'],
+    ["a timer of a socket", "socket.setTimeout(5);"],
+    ["the timeout of a signal", "const late = AbortSignal.timeout(5);"],
+    ["a timer with a comment only inside of it", "setTimeout(() => {\n  // Why.\n  wake();\n}, 5);"],
+    ["a timer in a commented function", "/** Why. */\nfunction rest() {\n  setTimeout(wake, 5);\n}"],
+    ["a timer whose constant has no comment", "const REST_MS = 5;\nsetTimeout(wake, REST_MS);"],
+  ])("no reason is found for %s", (_, text) => {
     expect(unexplained(parse("x.ts", text))).toHaveLength(1);
   });
 
   it.each([
-    ["a comment above it", "// Why.\nsetTimeout(wake, 5);"],
-    ["a comment above a constant", "/** Why. */\nconst REST_MS = 5;\nsetTimeout(wake, REST_MS);"],
-    ["a limit of the caller's", "setTimeout(wake, options.timeoutMs);"],
-  ])("a reason: %s", (_, text) => {
+    ["a comment above the timer", "// Why.\nsetTimeout(wake, 5);"],
+    ["a comment above its constant", "/** Why. */\nconst REST_MS = 5;\nsetTimeout(wake, REST_MS);"],
+    ["a limit that the caller gives", "setTimeout(wake, options.timeoutMs);"],
+  ])("%s counts as a reason", (_, text) => {
     expect(unexplained(parse("x.ts", text))).toEqual([]);
   });
 });

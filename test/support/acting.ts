@@ -1,6 +1,6 @@
 /**
- * A home with a task whose external tools can be called, and a person who grants: with a real operator's key, on real
- * records, and no gate in between.
+ * A home with a task whose external tools can be called, and an operator who grants: with a real key and real
+ * records, and without a gate.
  */
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -31,7 +31,7 @@ export class ActingHome extends TaskHome implements AsyncDisposable {
   readonly #key: KeyObject;
   #place: ActingPlace | undefined;
 
-  /** `config`: holdfast.yaml, which is committed and accepted. */
+  /** With the key pair of an operator in the home. */
   constructor(files: Record<string, string> = { "a.txt": "one\n" }) {
     super(files);
     const { publicKey, privateKey } = generateKeyPairSync("ed25519");
@@ -55,7 +55,9 @@ export class ActingHome extends TaskHome implements AsyncDisposable {
     return this.place.task as Task;
   }
 
-  /** A task with this file of the repo, whose agent has run the script. */
+  /**
+   * Begins a task whose agent has run the script. `config`: holdfast.yaml, which is committed and accepted.
+   */
   async begin(config: string, script = "echo two > a.txt"): Promise<void> {
     if (config !== "") {
       commitFiles(this.main, { "holdfast.yaml": config }, "tools");
@@ -81,7 +83,7 @@ export class ActingHome extends TaskHome implements AsyncDisposable {
     return { tool, args, prepared, action: this.actionOf(tool, args, prepared) };
   }
 
-  /** As the gate makes it. */
+  /** The action as the gate makes it. */
   actionOf(tool: ActingTool, args: JsonObject, { target, tree }: Pick<Prepared, "target" | "tree">): Action {
     const { home, task } = this.place;
     return {
@@ -98,7 +100,7 @@ export class ActingHome extends TaskHome implements AsyncDisposable {
     };
   }
 
-  /** A person's, for exactly this. */
+  /** An operator's grant for exactly this action. */
   async grant(action: Action, more: Partial<GrantTerms> = {}): Promise<Grant> {
     const approval = this.place.newId("appr");
     const fingerprint = fingerprintOf(action);
@@ -130,7 +132,7 @@ export class ActingHome extends TaskHome implements AsyncDisposable {
     return { ...terms, signature: sign(null, signedBytes(terms), key).toString("base64") };
   }
 
-  /** Prepared, granted, prepared again and done. */
+  /** Prepares a call, grants it and makes it. */
   async call(name: string, args: JsonObject, more: Partial<GrantTerms> = {}): Promise<ToolOutcome> {
     const { prepared, action } = await this.prepare(name, args);
     return prepared.act(await this.grant(action, more), quiet());
@@ -142,7 +144,7 @@ export class ActingHome extends TaskHome implements AsyncDisposable {
     this[Symbol.dispose]();
   }
 
-  /** Every file below the home, and what of a text is found in which. */
+  /** Every file below the home that has this text in it. */
   filesWith(text: string): string[] {
     return filesBelow(this.dir).filter((path) => readFileSync(path).includes(text));
   }

@@ -12,7 +12,7 @@ import { HostHome } from "./hosts.ts";
 
 export const PLANTED_KEY = "sk-ant-api03-planted-4f1d9c27ab";
 
-/** One that does not behave is asked for by its model's name; without a protocol it is its own interface. */
+/** The model's name selects an agent that misbehaves; without --print it is the agent's own interface. */
 const CLAUDE = `#!/bin/sh
 case "$*" in
   *"--model hostile-"*) program=hostile.ts ;;
@@ -65,12 +65,12 @@ export class AgentHome extends HostHome {
     return runCli(this.dir, args, this.env);
   }
 
-  /** A task of plain words, in a session of this name. */
+  /** Runs a prompt as a task, in a new session of this name. */
   run(name: string, prompt: string, ...options: string[]): Promise<CliResult> {
     return this.holdfast("run", "--repo", this.main, "--name", name, ...options, prompt);
   }
 
-  /** Of the broker, or of agents: all of them, or the one that holds a conversation. */
+  /** The pids of the broker, or of agents: of all, or of the one that has a conversation. */
   pidsOf(which: "agent" | "broker", conversation?: string): number[] {
     const isIt = (words: readonly string[]) =>
       which === "agent"

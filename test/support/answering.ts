@@ -1,6 +1,6 @@
 /**
- * A terminal that answers what it is asked, as those of people do: what it is, where its cursor is, its title, its
- * clipboard, and what is on its screen. It answers in the order in which it was asked, and takes its time.
+ * A terminal that answers queries as real ones do: what it is, where its cursor is, its title, its clipboard,
+ * and what is on its screen. It answers in the order in which it was asked, after a delay.
  */
 import type { HostHome } from "./hosts.ts";
 import { Terminal } from "./terminal.ts";
@@ -13,7 +13,7 @@ const QUESTION =
   /(?:\u001b\[|\u009b)(?<held>[\d;*?>]*)(?<final>[cnty])|\u001b\](?<kind>\d+);(?<text>[^\u0007\u001b]*)(?:\u0007|\u001b\\)|(?<enquiry>\u0005)/g;
 
 export class AnsweringTerminal extends Terminal {
-  /** All that it was asked, and told to keep. */
+  /** Every query that it got, and everything that it was told to keep. */
   readonly asked: string[] = [];
   #title = "";
   #clipboard = CLIPBOARD;
@@ -36,7 +36,7 @@ export class AnsweringTerminal extends Terminal {
     return this.#clipboard;
   }
 
-  /** What stands behind the last question was not one so far. */
+  /** The end of the last query: what follows may still become one. */
   #lastEnd(): number {
     const last = [...this.screen.matchAll(QUESTION)].at(-1);
     return last ? last.index + last[0].length : 0;
@@ -61,7 +61,7 @@ export class AnsweringTerminal extends Terminal {
       "21t": `\u001b]l${this.#title}\u001b\\`,
     };
     if (held.endsWith("*")) return "\u001bP1!~FEED\u001b\\";
-    // As many do: what stands behind the first number does not count, and numbers have 16 bits.
+    // Like many terminals, it reads the first number only, and numbers have 16 bits.
     const first = /^\d+/.exec(held)?.[0];
     return answers[`${first === undefined ? held : Number(first) % 0x10000}${final}`];
   }

@@ -59,7 +59,7 @@ export function signed(key: KeyObject, terms: GrantTerms): Grant {
   return { ...terms, signature: sign(null, signedBytes(terms), key).toString("base64") };
 }
 
-/** With which code it fails. */
+/** The code with which it fails, if it does. */
 export function codeOf(work: () => unknown): ErrorCode | undefined {
   try {
     work();
@@ -120,7 +120,7 @@ export async function parkedAsking(
   return asked;
 }
 
-/** A session that is at rest, has no task, and asks for something all the same. */
+/** A session at rest without a task, which has an approval that waits all the same. */
 export async function askingAtRest(
   home: TaskHome,
   changed: Partial<Action> = {},

@@ -1,5 +1,5 @@
 /**
- * A user's home, checkout and Holdfast home, for tests of escapes that go by the built command.
+ * A user's home, checkout and Holdfast home, for tests of escapes that use the built command.
  */
 import { execFile } from "node:child_process";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -19,7 +19,9 @@ export class Place extends Lab {
     if (caller.words.length > 0) this.give(this.path);
   }
 
-  /** Words of a user's, in the main checkout. */
+  /**
+   * Runs a command of the user in the main checkout. `isOpen`: it inherits a descriptor that they left open.
+   */
   run(words: readonly string[], isOpen = false): Promise<string> {
     const [program = "", ...args] = [...this.caller.words, ...words];
     const env = {
@@ -42,8 +44,8 @@ export class Place extends Lab {
   }
 
   /**
-   * Those that have this place in their words or in their environment: sessions' own, and all in their
-   * sandboxes.
+   * Processes that have this place in their arguments or in their environment: session processes, and all in
+   * their sandboxes.
    */
   processes(): number[] {
     const isHere = (pid: string) =>

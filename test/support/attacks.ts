@@ -1,6 +1,6 @@
 /**
- * Attempts to get out of a sandbox: many in one launch, each judged by what it says. And for each the control: the same
- * attempt in a sandbox that lacks one guard, where it gets through.
+ * Attempts to get out of a sandbox: many in one launch, each judged by what it prints. Most have a control:
+ * the same attempt in a sandbox that lacks a guard, where it succeeds.
  */
 import { execFile } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync } from "node:fs";
@@ -12,7 +12,7 @@ import { hasSandbox } from "./capsules.ts";
 import { TempDir } from "./home.ts";
 import { asNobody, NOBODY, whyNotNobody } from "./nobody.ts";
 
-/** What a sandbox can be made without. */
+/** A guard that a sandbox can be made without, for a control. */
 export type Guard =
   | "filter"
   | "ipc"
@@ -27,15 +27,17 @@ export type Guard =
 
 export interface Attempt {
   readonly title: string;
-  /** For a shell. Its files are the working directory, `$PLANTED` leads to what was planted. */
+  /**
+   * A shell script. The caller's files are its working directory; `$PLANTED` is the path of what was planted.
+   */
   readonly script: string;
-  /** What it says when it gets through. */
+  /** What it prints when it succeeds. */
   readonly wins?: RegExp;
-  /** What it says inside: an errno, mostly. Required where there is no control. */
+  /** What it prints in a whole sandbox, mostly an errno. Required if there is no control. */
   readonly says?: RegExp;
-  /** It gets through without these. Undefined: that would harm the machine, or can't be had. */
+  /** The guards without which it succeeds. Undefined if that would harm the machine, or can't be arranged. */
   readonly without?: readonly Guard[] | undefined;
-  /** Whose control it is, where another user's fails for a reason of its own. */
+  /** The one caller that has the control, if another one's would fail for a reason of its own. */
   readonly controlAs?: Caller["name"];
 }
 
@@ -43,7 +45,7 @@ export interface Caller {
   readonly name: "root" | "an ordinary user";
   readonly words: readonly string[];
   readonly why: string | undefined;
-  /** Of the processes in its sandbox. */
+  /** The user of the processes in its sandbox. */
   readonly taskUid: number;
 }
 
@@ -71,12 +73,12 @@ export const whyNoAttacks = !hasSandbox
     ? undefined
     : "perl is not installed";
 
-/** What attack-main.ts is told. */
+/** The input of attack-main.ts. */
 export interface Launched {
   readonly files: string;
   readonly planted: string;
   readonly hidden: readonly string[];
-  /** What a sandbox without its view has. */
+  /** What a sandbox without the guard `view` shows. */
   readonly shown: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly without: readonly Guard[];
@@ -86,12 +88,12 @@ export interface Launched {
 /** Where a caller attacks from: its files, and beside them a directory with what must not be reached. */
 export class Lab extends TempDir {
   readonly caller: Caller;
-  /** Beside `planted`. */
+  /** What a control without the guard `view` shows beside `planted`. */
   readonly shown: string[] = [];
   readonly hidden: string[] = [];
-  /** For the scripts. */
+  /** Variables for the scripts. */
   readonly env: Record<string, string> = {};
-  /** What goes before the sandbox. */
+  /** Words before the program that makes the sandbox. */
   readonly before: string[] = [];
 
   constructor(caller: Caller) {
@@ -114,12 +116,12 @@ export class Lab extends TempDir {
     this.give(path);
   }
 
-  /** To the user of the sandbox: its owner is not what keeps it away. */
+  /** Gives a path to the user of the sandbox, so that it is not the owner that protects it. */
   give(path: string): void {
     if (isRoot) chownSync(path, this.caller.taskUid, this.caller.taskUid);
   }
 
-  /** What each of these says, by its title. */
+  /** Makes the attempts, and returns what each prints, by its title. */
   async attack(attempts: readonly Attempt[], without: readonly Guard[] = []): Promise<Map<string, string>> {
     const asked: Launched = {
       files: this.files,
@@ -148,7 +150,7 @@ export class Lab extends TempDir {
 
 const MARK = "@@attempt";
 
-/** One script of all, which tells where each begins. */
+/** One script of all attempts, which marks where the output of each begins. */
 export function batchOf(attempts: readonly Attempt[]): string {
   const one = ({ script }: Attempt, index: number) =>
     `out=$( { ${script}\n } 2>&1 </dev/null ); printf '\\n${MARK} %s\\n%s' ${index} "$out"`;
@@ -165,7 +167,10 @@ export function heardOf(attempts: readonly Attempt[], said: string): Map<string,
   return heard;
 }
 
-/** A test for each attempt, and one for its control; all of them from few launches. `plant` makes what is looked for. */
+/**
+ * A test for each attempt and one for its control, all from few launches. `plant` makes what the attempts
+ * look for.
+ */
 export function itHolds(
   subject: string,
   attempts: readonly Attempt[],
@@ -215,7 +220,7 @@ export function itHolds(
 
 export const WON = /PLANTED|WON/;
 
-/** A script for perl that makes a call by its number, and says WON or its errno. */
+/** A script for perl that makes a system call by its number, and prints WON or the errno. */
 export function perlCall(number: number | null, ...args: readonly (number | string)[]): string {
   if (number === null) return "echo errno none";
   const words = args.map((arg) => (typeof arg === "number" ? String(arg) : `"${arg}"`)).join(", ");

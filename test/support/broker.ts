@@ -1,5 +1,6 @@
 /**
- * A home with a real broker, a user's own directory, and providers on loopback, for tests of what goes between them.
+ * A home with a real broker, a home directory of its user, and providers on loopback, for tests of what goes
+ * between them.
  */
 import { once } from "node:events";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
@@ -15,7 +16,7 @@ import { type Home, openHome } from "../../src/home/index.ts";
 import { signalIfThere } from "../../src/util/index.ts";
 import { TestHome } from "./home.ts";
 
-/** What a provider was asked. */
+/** A request that a provider heard. */
 export interface Heard {
   readonly method: string;
   readonly url: string;
@@ -44,7 +45,7 @@ export class TestProvider implements AsyncDisposable {
     });
   }
 
-  /** As the answer says; without one, with `{}` when all was heard. */
+  /** Answers as `answer` says; by default with `{}`, when the whole request was heard. */
   static async start(
     answer: Answer = whenHeard((_, response) => void response.end("{}")),
   ): Promise<TestProvider> {
@@ -58,7 +59,7 @@ export class TestProvider implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** The last one. */
+  /** The last request. */
   get last(): Heard {
     const last = this.heard.at(-1);
     if (!last) throw new Error("nothing was heard");
@@ -71,7 +72,7 @@ export class TestProvider implements AsyncDisposable {
   }
 }
 
-/** The answer is given when the whole body was heard. */
+/** Answers when the whole body was heard. */
 export function whenHeard(answer: Answer): Answer {
   return async (request, response, heard) => {
     const chunks: Buffer[] = [];
@@ -117,7 +118,7 @@ export class BrokerHome extends TestHome implements AsyncDisposable {
     writeFileSync(this.join("home", "settings.yaml"), text, { mode: 0o600 });
   }
 
-  /** A file of the user's. */
+  /** Writes a file into HOME of the user. */
   userFile(name: string, text: string, mode = 0o600): string {
     const path = this.join("user", name);
     mkdirSync(this.join("user", name, ".."), { recursive: true });
@@ -126,7 +127,7 @@ export class BrokerHome extends TestHome implements AsyncDisposable {
     return path;
   }
 
-  /** One at rest. */
+  /** A session at rest. */
   async session(): Promise<SessionId> {
     const session = await (await this.open()).openSession();
     await session.pause();
@@ -143,7 +144,7 @@ export class BrokerHome extends TestHome implements AsyncDisposable {
     return reachBroker(this.home, options);
   }
 
-  /** Of the broker that answers; undefined for none. */
+  /** The pid of the broker that answers, if one does. */
   async pid(): Promise<number | undefined> {
     try {
       const [answer] = (await once(
@@ -169,7 +170,7 @@ export class BrokerHome extends TestHome implements AsyncDisposable {
   }
 }
 
-/** A request as an agent of that API makes one, with its dummy key. */
+/** A request as an agent of the Anthropic API makes it, with its dummy key. */
 export function modelRequest(more: Partial<ModelRequest> = {}): ModelRequest {
   return {
     provider: "anthropic",
@@ -181,7 +182,7 @@ export function modelRequest(more: Partial<ModelRequest> = {}): ModelRequest {
   };
 }
 
-/** The body of an answer, whole. */
+/** The whole body of an answer. */
 export async function bytesOf(body: AsyncIterable<unknown>): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of body) chunks.push(chunk as Buffer);

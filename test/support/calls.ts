@@ -9,7 +9,10 @@ export interface Call {
   readonly args: readonly (number | string)[];
 }
 
-/** Numbers stay numbers; all else is a text in memory. One call a line in, its errno out, or 0. */
+/**
+ * Reads a call from each line, and prints its errno, or 0. Words that are not numbers are passed as pointers
+ * to text.
+ */
 const SCRIPT = `
   $| = 1;
   while (<STDIN>) {
@@ -21,10 +24,10 @@ const SCRIPT = `
   }
 `;
 
-/** Why none can be made here. */
+/** Why no calls can be made here, if so. */
 export const whyNoCalls = findProgram("perl") ? undefined : "perl is not installed";
 
-/** The errno of each call, made by one process behind these words. */
+/** The errno of each call. One process makes them all; the words in `before` start it. */
 export function errnosOf(calls: readonly Call[], before: readonly string[], seccomp?: number): number[] {
   const [program = "", ...args] = [...before, "perl", "-e", SCRIPT];
   const { stdout, stderr, status } = spawnSync(program, args, {

@@ -92,7 +92,7 @@ export class CapsuleLab implements AsyncDisposable {
     return capsule;
   }
 
-  /** Of exactly a tree of the repo's, over a base. */
+  /** A capsule with exactly a tree of the repo, over a base. */
   async createExact(tree: string, base: string, settings: Partial<CapsuleSettings> = {}): Promise<Capsule> {
     const request = await this.#request(settings);
     const store = await openStore(request.repo, this.io.disk);
@@ -103,7 +103,7 @@ export class CapsuleLab implements AsyncDisposable {
     return capsule;
   }
 
-  /** In the place of the session that is named, or in one of its own: a fork. */
+  /** Restores into the session that is named, or into a new one, as for a fork. */
   async restore(
     snapshot: string,
     session?: string,

@@ -1,5 +1,5 @@
 /**
- * Owns looks at what an export carries of HOME, and at HOME where a session came to.
+ * What an export has of HOME, and HOME of a session that was imported or forked.
  */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
@@ -10,7 +10,7 @@ import { TempDir, type TestHome } from "./home.ts";
 import { gitIn } from "./repo.ts";
 import { TaskHome } from "./tasks.ts";
 
-/** Everything that the objects of an export say, and their names. */
+/** The names and the content of all objects in an export. */
 export function inPack(file: string): string {
   using dir = new TempDir();
   gitIn(dir.path, "init", "-q", "--bare", ".");
@@ -29,7 +29,7 @@ export class Elsewhere extends TaskHome {
   }
 }
 
-/** What HOME of a session, or of a fork of it, has. */
+/** The files in HOME of a session, with their content. */
 export function homeOf(home: TestHome, id: string): Record<string, string> {
   const dir = home.sessionDir(id, "home");
   return Object.fromEntries(readdirSync(dir).map((name) => [name, readFileSync(join(dir, name), "utf8")]));

@@ -8,7 +8,7 @@ import type { AskedOutcome, TaskEnd, TaskOptions } from "../../src/task/in-hand.
 import { gitIn } from "./repo.ts";
 import { sandbox, TaskHome } from "./tasks.ts";
 
-/** Something ends the work just before one of its records, or right after it. */
+/** Cuts the work off just before a record of this type is appended, or right after it. */
 export async function cutOff(
   when: "before" | "after",
   type: string,
@@ -51,7 +51,7 @@ export class CarryHome extends TaskHome {
     return this.#hf;
   }
 
-  /** One whole task in the session, which is opened with the first. */
+  /** Runs one whole task in the session, which the first task opens. */
   async task(
     script: string,
     { outcome = "done", ...options }: TaskOptions & { outcome?: AskedOutcome } = {},

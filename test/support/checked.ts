@@ -29,7 +29,7 @@ export class CheckedHome extends TaskHome {
     return this.#hf;
   }
 
-  /** One task of a new session: a shell script, whose agent then says that it is done. */
+  /** Runs a shell script as the task of a new session, and ends the task as done. */
   async task(script: string): Promise<Checked> {
     const hf = await this.hf();
     const session = await hf.openSession({ repo: this.main, title: "checked" });

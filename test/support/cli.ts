@@ -18,7 +18,7 @@ export function runCli(
   home: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
-  /** Not where the tests are, by default: that is a repo. */
+  /** By default not the directory of the tests, because that is a repo. */
   cwd = existsSync(dirname(home)) ? dirname(home) : tmpdir(),
 ): Promise<CliResult> {
   return new Promise((resolve) => {

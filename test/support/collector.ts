@@ -43,7 +43,7 @@ export class Collector implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** What came first, when it came. */
+  /** Resolves with the first request when it has come. */
   first(): Promise<Got> {
     return this.#first.promise;
   }

@@ -1,5 +1,5 @@
 /**
- * Files that a repo might have, as they are parsed, with all that can widen in them.
+ * Arbitrary holdfast.yaml files, as they are parsed, with every word that can widen.
  */
 import fc from "fast-check";
 import { type Config, defaultConfig } from "../../src/config/index.ts";

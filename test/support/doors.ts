@@ -1,5 +1,5 @@
 /**
- * The door of a session, as its command would knock at it.
+ * Requests to the door of a session, as its command makes them.
  */
 import { readFileSync } from "node:fs";
 import { request } from "node:http";

@@ -1,5 +1,5 @@
 /**
- * The file of an export, taken apart, and put together again with a manifest that fits.
+ * Takes the file of an export apart, and puts one together with a manifest that fits.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
@@ -20,7 +20,7 @@ export function contentOf(file: string): Content {
   return { manifest, files };
 }
 
-/** With a manifest that fits. */
+/** Writes an export with a manifest that fits its files. */
 export function forge(file: string, { manifest, files }: Content): string {
   const { hash: _, ...rest } = manifest;
   const listed = [...files].map(([path, bytes]) => ({ path, bytes: bytes.length, sha256: sha256Hex(bytes) }));

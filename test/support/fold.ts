@@ -15,7 +15,7 @@ export function next(
   return fold(state, { seq, at, epoch: 1, durable: seq - 1, type, data, hash: String(seq) });
 }
 
-/** What a session is after these, behind its opening. */
+/** The state of a session after its opening and these events. */
 export function folded(...events: readonly Event[]): SessionState {
   return [["session_opened", { session: "sess_a", user: "ani" }] as const, ...events].reduce(
     (state, event) => next(state, event),

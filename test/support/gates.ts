@@ -1,5 +1,6 @@
 /**
- * The gate of a real task, for tests: its tools behind an MCP endpoint on loopback, and the official client before it.
+ * The gate of a real task, for tests: its tools at an MCP endpoint on loopback, and the official client that
+ * calls them.
  */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
@@ -24,7 +25,7 @@ import { sandbox, TaskHome } from "./tasks.ts";
 
 export interface GateAsked {
   readonly lane?: string;
-  /** In place of what the lane says of them. */
+  /** What replaces the tools of the lane. */
   readonly tools?: Partial<LaneTools>;
   readonly holdMs?: number;
   readonly more?: readonly Tool[];

@@ -1,5 +1,5 @@
 /**
- * A person who approves at the gate, for tests: an operator's key in the home, and grants of what is asked for.
+ * An operator, for tests of the gate: a key in the home, and grants for the approvals that the gate requests.
  */
 import { type KeyObject, sign } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ export class Operator {
     writeFileSync(operatorPublicPath(home.dir), pem, { mode: 0o600 });
   }
 
-  /** The first, second or last request, when there is one. */
+  /** Waits for the first, the second or the last request. */
   async request(
     which: number | "last" = 1,
   ): Promise<{ readonly data: JsonObject; readonly seq: number; readonly hash: string }> {
@@ -40,7 +40,7 @@ export class Operator {
     }
   }
 
-  /** As a person's yes goes on record; `changed` is what is wrong with it. */
+  /** Puts a grant on record, as a person's yes does; `changed` is what is wrong with it. */
   async approve(
     which: number | "last" = 1,
     changed: Partial<GrantTerms> = {},
@@ -81,7 +81,7 @@ export class Operator {
   }
 }
 
-/** An external tool whose effects can be counted, and whose circumstances can be changed. */
+/** An external tool whose effects can be counted, and whose declaration, target and tree can be changed. */
 export class CountedTool implements ActingTool {
   readonly name = "publish_page";
   readonly class = "external";

@@ -49,7 +49,7 @@ export class HeldServer implements AsyncDisposable {
     return `http://localhost:${this.port}/act`;
   }
 
-  /** Everything that waits, and will come, is answered. */
+  /** Answers every request that waits, and from now on every one at once. */
   letGo(): void {
     this.#letGo();
   }

@@ -1,5 +1,5 @@
 /**
- * A home of its own for each test, in a directory that goes away with it.
+ * A home for one test, in a directory that is removed with it.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -11,7 +11,7 @@ import { findHomeRuntimeDir } from "../../src/mail/index.ts";
 import type { redactSecrets } from "../../src/redaction/index.ts";
 import { realDisk, systemClock } from "../../src/util/index.ts";
 
-/** Memory where there is some: for tests that write the same few bytes thousands of times. */
+/** A directory in memory, if there is one: for tests that write the same few bytes thousands of times. */
 export const memoryDir = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 export class TempDir implements Disposable {
@@ -26,15 +26,15 @@ export class TempDir implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    // Tests take permissions away, and so does the kernel in an overlay's work directory. What is swept away
-    // meanwhile is none of our concern.
+    // Tests take permissions away, and so does the kernel in an overlay's work directory. It does not matter
+    // if some files are removed meanwhile.
     spawnSync("chmod", ["-R", "u+rwX", this.path], { stdio: "ignore" });
     rmSync(this.path, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
 export class TestHome extends TempDir {
-  /** Kept, because a session that is removed has no journal to ask. */
+  /** Names that were read: a session that was removed has no journal to read its name from. */
   readonly #labels = new Map<string, string>();
 
   get dir(): string {
@@ -46,7 +46,7 @@ export class TestHome extends TempDir {
   }
 
   override [Symbol.dispose](): void {
-    // Where its session processes had their sockets.
+    // The directory in which its session processes had their sockets.
     const runtime = findHomeRuntimeDir(this.dir);
     if (runtime) rmSync(runtime, { recursive: true, force: true });
     super[Symbol.dispose]();
@@ -56,7 +56,7 @@ export class TestHome extends TempDir {
     return join(this.dir, "sessions", id, ...parts);
   }
 
-  /** Of a session that the command line has named; an id is one already. */
+  /** The id of the session that the command line calls by this name; an id stays as it is. */
   idOf(label: string): string {
     if (label.startsWith("sess_")) return label;
     for (const repo of readdirSync(join(this.dir, "names"))) {
@@ -66,7 +66,7 @@ export class TestHome extends TempDir {
     throw new Error(`no session is called ${JSON.stringify(label)}`);
   }
 
-  /** What the command line calls a session: by its name, as the last record says that gives it one. */
+  /** What the command line calls a session: the name in its last record that has one, or else its id. */
   labelOf(id: string): string {
     const label = this.#labels.get(id) ?? this.#readLabel(id);
     this.#labels.set(id, label);
@@ -89,7 +89,7 @@ export class TestHome extends TempDir {
   }
 }
 
-/** Ports without redaction: for tests of the bytes, where it would only cost time. */
+/** The io of a journal without redaction: for tests of its bytes, where redaction would only cost time. */
 export const plainPorts = {
   disk: realDisk,
   clock: systemClock,
@@ -97,7 +97,7 @@ export const plainPorts = {
     batch.map((data) => ({ data, rules: [] })),
 };
 
-/** Opens a session, runs some turns, and lets go of it. */
+/** Opens a session, records some turns, and pauses it. */
 export async function sessionWithTurns(
   hf: Holdfast,
   turns: number,

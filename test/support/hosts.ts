@@ -1,5 +1,6 @@
 /**
- * A home whose sessions have processes: the built ones, as a user has them. None outlives its test.
+ * A home whose sessions have session processes: those of the built program, as a user has them. None outlives
+ * its test.
  */
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -33,7 +34,10 @@ export function script(
 
 const fixtures = join(import.meta.dirname, "..", "fixtures");
 
-/** An agent of test/fixtures, as a task: it is in the repo, because a sandbox may not show where the tests are. */
+/**
+ * An agent of test/fixtures, as a task. It was put into the repo, because a sandbox may not show the tests'
+ * directory.
+ */
 export function agent(name: string, options: ScriptOptions = {}, args = ""): TaskSpec {
   return script(`exec node ${name} ${args}`, options);
 }
@@ -42,7 +46,7 @@ const agents = Object.fromEntries(
   ["message-loop.mjs", "flood-outbox.mjs"].map((name) => [name, readFileSync(join(fixtures, name), "utf8")]),
 );
 
-/** Those of the test that runs, for what is to be said when it fails. */
+/** The homes of the running test, which `until` describes when it fails. */
 const alive = new Set<HostHome>();
 
 export class HostHome extends TaskHome {
@@ -51,7 +55,7 @@ export class HostHome extends TaskHome {
     alive.add(this);
   }
 
-  /** What there is to see of each session. */
+  /** The state of each session, for the message of a failure. */
   async describe(): Promise<string> {
     const dispatcher = await this.dispatcher();
     const lines = dispatcher.sessionIds().map(async (id) => {
@@ -71,7 +75,7 @@ export class HostHome extends TaskHome {
     return Dispatcher.open({ home: this.dir });
   }
 
-  /** Processes of ours that belong to this home: session processes, dispatchers, `serve`. */
+  /** Holdfast's processes for this home: session processes, dispatchers, brokers, `serve`. */
   processes(): number[] {
     return allPids().filter((pid) => {
       if (!isAlive({ pid, startTicks: null })) return false;
@@ -83,7 +87,7 @@ export class HostHome extends TaskHome {
     });
   }
 
-  /** Resolves when none of these is there; one that looks once may still be on its way. */
+  /** Resolves when none of these is left: a dispatcher may still run for a moment. */
   async quiet(): Promise<void> {
     await until(
       () => this.processes(),
@@ -99,12 +103,12 @@ export class HostHome extends TaskHome {
     return runCli(this.dir, args);
   }
 
-  /** With variables of the caller's. */
+  /** With variables in the caller's environment. */
   async cliWith(env: NodeJS.ProcessEnv, ...args: string[]) {
     return runCli(this.dir, args, env);
   }
 
-  /** A command of the command line that goes on. */
+  /** Starts a verb, and does not wait for its end. */
   spawnCli(
     args: readonly string[],
     options: { cwd?: string; detached?: boolean; env?: NodeJS.ProcessEnv } = {},
@@ -123,7 +127,7 @@ export class HostHome extends TaskHome {
 
   override [Symbol.dispose](): void {
     alive.delete(this);
-    // What is killed writes no more only when it is gone.
+    // A killed process may write until it is gone.
     for (let left = this.processes(); left.length > 0; left = this.processes()) {
       for (const pid of left) signalIfThere(pid, "SIGKILL");
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
@@ -132,7 +136,7 @@ export class HostHome extends TaskHome {
   }
 }
 
-/** Waits until something is so; fails with what it is, when it takes too long. */
+/** Waits until a value is as wanted; fails with the value that it still is when it takes too long. */
 export async function until<T>(
   look: () => T | Promise<T>,
   isIt: (value: T) => boolean = Boolean,
@@ -155,7 +159,7 @@ export function reaches(dispatcher: Dispatcher, id: string, wanted: string) {
   );
 }
 
-/** Until a session is shown like that. */
+/** Waits until a session is shown as wanted. */
 export function shown(
   dispatcher: Dispatcher,
   id: string,

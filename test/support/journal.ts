@@ -16,7 +16,7 @@ import { plainPorts } from "./home.ts";
 export interface OpenedForTest {
   readonly writer: JournalWriter;
   readonly recovery: Recovery;
-  /** What was there before. */
+  /** The records that were there before. */
   readonly found: JournalRecord[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * A world for the life of a session process: an inbox, a queue, and what is under way, all of which go as moves say.
- * Afterwards everything comes to its end as it does when nothing goes wrong.
+ * A simulated world for the life of a session process: an inbox, a queue, and effects under way, all driven
+ * by moves. After the last move, everything ends as it does when nothing goes wrong.
  */
 import fc from "fast-check";
 import type { CutWork, Effect, Happening, Life } from "../../src/host/life.ts";
@@ -15,7 +15,7 @@ export interface Entry {
   readonly underWay: readonly Effect[];
   readonly isLooking: boolean;
   readonly queue: readonly string[];
-  /** Put in and rung for: a look at them was promised, and has not come yet. */
+  /** Requests that were put in and rung for: a look at them was promised, and has not happened yet. */
   readonly heard: readonly string[];
 }
 
@@ -27,12 +27,12 @@ export interface Played {
 type Move =
   | { readonly kind: "ring"; readonly puts: "nothing" | "task" | "urgent" }
   | { readonly kind: "pause_asked" | "interrupt_asked" }
-  /** Of the one at this place in the queue, or of the one that was cut off. */
+  /** Cancels the task at this place in the queue, or else the one that was cut off. */
   | { readonly kind: "cancel"; readonly at: number }
   | { readonly kind: "look_ends"; readonly isFailure: boolean }
   | { readonly kind: "end"; readonly how: How };
 
-/** Of what is under way. `otherwise`: a place is denied; a session is paused by its budget. */
+/** How an effect under way ends. `otherwise`: a place is denied, or a session is paused by its budget. */
 type How = "well" | "otherwise" | "refused" | "failed";
 
 const constant = fc.constant;
@@ -67,7 +67,7 @@ export const lives: fc.Arbitrary<Played> = fc
   .tuple(cut, fc.array(move, { maxLength: 60 }))
   .map(([cut, moves]) => new World(cut).play(moves));
 
-/** Effects that are only begun when they are performed: their end is a happening. */
+/** Effects that take a while: performing one only begins it, and its end is a happening. */
 const LASTING: readonly Effect["kind"][] = [
   "arrive",
   "ask_place",
@@ -88,7 +88,7 @@ class World {
   #queue: readonly string[] = [];
   readonly #inbox = new Set<string>();
   readonly #heard = new Set<string>();
-  /** What the look that goes on has found, and whether it was asked for another one. */
+  /** What the current look has found, and whether another one was asked for meanwhile. */
   #look: { readonly found: readonly string[]; readonly isAskedAgain: boolean } | undefined;
 
   constructor(cut: CutWork | null) {
@@ -127,7 +127,7 @@ class World {
     }
   }
 
-  /** A look takes in what lay there when it began. */
+  /** A look takes in what was in the inbox when it began. */
   #endLook(isFailure: boolean): Happening | undefined {
     const look = this.#look;
     if (!look) return undefined;

@@ -19,7 +19,7 @@ export const atMs = 1_700_000_000_000;
 export class MergeLab extends TempDir {
   readonly main: string;
 
-  /** `from`: another one, which is copied. */
+  /** `from`: the files of the repo, or another lab, which is copied. */
   constructor(from: MergeLab | Record<string, string> = { "a.txt": "1\n2\n3\n4\n5\n", "b.txt": "b\n" }) {
     super();
     this.main = this.join("main");
@@ -33,7 +33,7 @@ export class MergeLab extends TempDir {
     return { repo, store: await openStore(repo, realDisk) };
   }
 
-  /** Commits on a branch, which is made at `from` if it is not there; then main is checked out again. */
+  /** Commits on a branch, which is made at `from` if it does not exist; then main is checked out again. */
   commitOn(branch: string, files: Record<string, string>, message = `on ${branch}`, from = "main"): string {
     const isThere = gitIn(this.main, "branch", "--list", branch) !== "";
     gitIn(this.main, "checkout", "-q", ...(isThere ? [branch] : ["-b", branch, from]));

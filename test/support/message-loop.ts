@@ -1,5 +1,5 @@
 /**
- * Owns sessions whose agent takes messages and answers them (test/fixtures/message-loop.mjs).
+ * Sessions whose agent takes messages and answers them (test/fixtures/message-loop.mjs).
  */
 import { agent, type Dispatcher, type HostHome, typesOf, until } from "./hosts.ts";
 

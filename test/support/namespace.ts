@@ -1,5 +1,5 @@
 /**
- * A network namespace of a test's own, as a task's sandbox has one: loopback, and no way out.
+ * A network namespace for one test, like that of a task's sandbox: loopback, and no way out.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 const isRoot = process.getuid?.() === 0;
 
 export class TestNamespace implements AsyncDisposable {
-  /** Words that make a program stand in it. */
+  /** Words before a program that make it run in the namespace. */
   readonly enter: readonly string[];
   readonly #keeper: ChildProcess;
 
@@ -28,7 +28,7 @@ export class TestNamespace implements AsyncDisposable {
     return new TestNamespace(keeper, Number(line));
   }
 
-  /** Runs a program in it to its end; nothing of our environment but PATH. */
+  /** Runs a program in it to its end, with nothing of our environment but PATH. */
   async run(
     argv: readonly string[],
     env: Readonly<Record<string, string>> = {},

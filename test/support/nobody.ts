@@ -14,10 +14,10 @@ const setpriv = findOutsideProgram("setpriv") ?? "setpriv";
 const become = [setpriv, "--reuid", String(NOBODY), "--regid", String(NOBODY), "--clear-groups"];
 const isRoot = process.getuid?.() === 0;
 
-/** Words that go before a command; none for whoever is an ordinary user already. */
+/** Words before a command that make an ordinary user run it; none if the tests run as one already. */
 export const asNobody: readonly string[] = isRoot ? become : [];
 
-/** Why root can't become one; undefined when it can, or need not. */
+/** Why root can't become an ordinary user; undefined if it can, or does not have to. */
 export const whyNotNobody: string | undefined = !isRoot
   ? undefined
   : !findOutsideProgram("setpriv")
@@ -26,7 +26,7 @@ export const whyNotNobody: string | undefined = !isRoot
       ? "the project's directory can't be read by other users"
       : undefined;
 
-/** A directory whose `tmp` and `cache` are the ordinary user's. */
+/** A directory whose `tmp` and `cache` belong to the ordinary user. */
 export function tempOfNobody(): TempDir {
   const temp = new TempDir();
   for (const dir of ["tmp", "cache"]) {
@@ -37,7 +37,9 @@ export function tempOfNobody(): TempDir {
   return temp;
 }
 
-/** Runs files of tests again, with these words before the command; what they said, where all of them passed. */
+/**
+ * Runs test files again with these words before the command, and returns the output. Fails unless all pass.
+ */
 export function testsAgain(prefix: readonly string[], temp: TempDir, files: readonly string[]): string {
   const vitest = [process.execPath, join(root, "node_modules", "vitest", "vitest.mjs"), "run"];
   const [program = "", ...args] = [...prefix, ...vitest, "--configLoader", "native", ...files];

@@ -1,5 +1,5 @@
 /**
- * How tasks of tests end well: most of their repos name no checks.
+ * The good outcomes of tasks in tests. `unverified` is one, because most of the repos name no checks.
  */
 interface Ended {
   readonly outcome: string | null;

@@ -1,6 +1,6 @@
 /**
- * Agents that park their task, through the agent port; and sessions whose task is parked like that, for processes of
- * their own to go on with: the command then runs as any other.
+ * Agents that park their task through the agent port, and sessions whose task is parked like that. When a
+ * session process goes on with such a task, its command runs like any other.
  */
 import type { Adapter } from "../../src/agent/index.ts";
 import type { Budget, EventData, ExecSpec, Parked } from "../../src/contract/index.ts";
@@ -21,7 +21,7 @@ const spec = {
   sandbox: hasSandbox,
 };
 
-/** Runs its command in a turn, and then parks, or is done, as it is told for each time. */
+/** Runs its command in a turn, and then parks or is done: one of `parks` for each time that it is driven. */
 export function parkingAgent(...parks: readonly (Parked | "done")[]): Adapter<ExecSpec> {
   const left = [...parks];
   return {
@@ -70,13 +70,13 @@ export async function queued(home: TaskHome, budget: Budget = {}): Promise<Sessi
 
 interface ParkedOptions {
   readonly budget?: Budget;
-  /** What it spent before. */
+  /** What the session has spent before. */
   readonly metered?: Partial<EventData<"usage_metered">>;
-  /** Its process is gone before the session is at rest. */
+  /** Its process dies before the session is at rest. */
   readonly isKilled?: boolean;
 }
 
-/** The id of a session whose task is parked, and which is at rest, as far as its process came to say so. */
+/** The id of a session whose task is parked. It is at rest, unless its process was killed. */
 export async function parkedSession(
   home: TaskHome,
   parked: Parked,

@@ -12,9 +12,9 @@ import { UserHome } from "./user-home.ts";
 
 export interface Kind {
   readonly name: string;
-  /** Words that make a command theirs. */
+  /** Words before a command that make it theirs. */
   readonly words: readonly string[];
-  /** Why there is none here. */
+  /** Why there is no such person here, if so. */
   readonly why: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export const kinds: readonly Kind[] = isRoot ? [self, ordinary] : [self];
 export class Person extends HostHome {
   readonly user = new UserHome();
   readonly #words: readonly string[];
-  /** What they have set in their shell. */
+  /** The environment of their shell. */
   readonly env: Record<string, string>;
 
   constructor({ words }: Kind, files: Record<string, string> = {}, path: readonly string[] = []) {
@@ -42,7 +42,7 @@ export class Person extends HostHome {
     writeFileSync(join(this.dir, "settings.yaml"), text);
   }
 
-  /** Everything that was made so far is theirs. */
+  /** Gives them everything that was made so far. */
   settleIn(): void {
     this.user.file(".profile", "");
     if (this.#words.length === 0) return;
@@ -59,10 +59,10 @@ export class Person extends HostHome {
     });
   }
 
-  /** A shell script as a task, in the default lane; what it says on both streams. */
+  /** Runs a shell script as a task in the default lane, and returns what it prints on both streams. */
   async run(script: string): Promise<string> {
     const { status, stdout, stderr } = await this.holdfast("run", "--", "sh", "-c", `exec 2>&1; ${script}`);
-    // What tools build is binary, and waits for a review: the tools worked.
+    // Status 3: what tools build is binary, so it waits for a review. The tools worked.
     if (status !== 0 && status !== 3) throw new Error(`${stdout}\n${stderr}`);
     return stdout.trimEnd();
   }

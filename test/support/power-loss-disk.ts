@@ -16,9 +16,9 @@ export class PowerLoss extends Error {
 
 interface NameChange {
   readonly directories: readonly string[];
-  /** What it made, if it made something. */
+  /** The path that it made, if it made one. */
   readonly made?: string;
-  /** Takes the change back; gets the names that its paths have by then. */
+  /** Takes the change back. `now` gives the name that a path has by then. */
   undo(now: (path: string) => string): void;
   readonly moved?: { readonly from: string; readonly to: string };
 }
@@ -43,7 +43,7 @@ export class PowerLossDisk implements Disk {
   #open: DiskFile[] = [];
   #kept = 0;
 
-  /** `attic` is a directory for what a power loss may bring back; `dieAt` the step at which power goes. */
+  /** `attic` is a directory for what a power loss may bring back; `dieAt` the step at which power is lost. */
   constructor(attic: string, dieAt = Number.POSITIVE_INFINITY) {
     this.#attic = attic;
     this.#dieAt = dieAt;
@@ -117,7 +117,8 @@ export class PowerLossDisk implements Disk {
     await realDisk.syncDir(path);
     const isSynced = ({ directories }: NameChange) => directories.includes(path);
     const moves = this.#names.filter(isSynced).flatMap((change) => change.moved ?? []);
-    // What has a new name for good was made for good; what lies in it and was not synced is lost under that name.
+    // A file whose new name is synced was itself made for good. What was not synced in it is lost under that
+    // name.
     const isMoved = ({ made }: NameChange) => moves.some(({ from }) => from === made);
     this.#names = this.#names.filter((change) => !isSynced(change) && !isMoved(change));
     this.#moves.push(...moves);
@@ -132,7 +133,7 @@ export class PowerLossDisk implements Disk {
     await realDisk.removeTree(path);
   }
 
-  /** Loses what was not synced, as far as `lose` says so. The disk is of no use afterwards. */
+  /** Loses what was not synced, as far as `lose` says so. The disk can't be used afterwards. */
   losePower(lose: Lose): void {
     this.#isDead = true;
     for (const file of this.#open) void file.close().catch(() => {});

@@ -37,7 +37,7 @@ export class PushHome extends HostHome {
     return { dispatcher, id };
   }
 
-  /** How often the branch was pushed to: by its commits over the base. */
+  /** How often the branch was pushed to, by the number of its commits since the base. */
   pushes(): number {
     const tips = gitIn(this.bare, "for-each-ref", "--format=%(refname)");
     return tips === "" ? 0 : Number(gitIn(this.bare, "rev-list", "--count", "from-agent")) - 1;

@@ -1,5 +1,5 @@
 /**
- * Real git repos for tests, and a hash of everything in them that is not ours to change.
+ * Real git repos for tests, and a hash of everything in them that Holdfast must not change.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -43,7 +43,7 @@ export function commitFiles(dir: string, files: Record<string, string | Buffer>,
   return gitIn(dir, "rev-parse", "HEAD");
 }
 
-/** Path → what it is, for every entry below a directory. */
+/** Every path below a directory → its type, mode and content. */
 export function listTree(root: string, skip: (path: string) => boolean = () => false): Map<string, string> {
   const found = new Map<string, string>();
   const visit = (dir: Buffer, prefix: string) => {
@@ -72,7 +72,7 @@ export function listTree(root: string, skip: (path: string) => boolean = () => f
   return found;
 }
 
-/** Everything of a repo but what holdfast may add: its branches, its hidden refs, objects. */
+/** A hash of everything in a repo, except what Holdfast may add: its branches, its hidden refs, objects. */
 export function fingerprint(repo: string): string {
   const gitDir = gitIn(repo, "rev-parse", "--absolute-git-dir");
   const isOurs = (path: string) =>
@@ -80,7 +80,7 @@ export function fingerprint(repo: string): string {
       path,
     );
   const tree = listTree(gitDir.startsWith(repo) ? repo : gitDir, isOurs);
-  // Directories change their times and nothing else.
+  // Without times: adding something to a directory changes them.
   const rows = [...tree].map(([path, what]) => `${path} ${what}`).sort();
   return createHash("sha256").update(rows.join("\n")).digest("hex");
 }

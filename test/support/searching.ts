@@ -1,6 +1,6 @@
 /**
- * A search for a text in all that a home and its processes could show: files, also compressed ones, objects
- * of git, the content of an export, and of each process its arguments, its environment and its memory, as a
+ * A search for texts in all that a home and its processes could reveal: files (also compressed ones), git
+ * objects, the content of an export, and the arguments, the environment and the memory of each process, as a
  * core dump would have it.
  */
 import { execFileSync } from "node:child_process";
@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { inflateSync, zstdDecompressSync } from "node:zlib";
 import { contentOf } from "./exports.ts";
 
-/** Where each of the texts stands: `text: place`. */
+/** Where texts were found, each as `text: place`. */
 export type Found = readonly string[];
 
 export function findInFiles(dirs: readonly string[], texts: readonly string[]): Found {
@@ -38,7 +38,7 @@ export function findInProcess(pid: number, texts: readonly string[]): Found {
   );
 }
 
-/** Some machines let it be read by those alone who started the process. */
+/** On some machines, only those who started a process can read its memory. */
 export function canReadMemory(pid: number): boolean {
   try {
     closeSync(openSync(`/proc/${pid}/mem`, "r"));
@@ -48,7 +48,7 @@ export function canReadMemory(pid: number): boolean {
   }
 }
 
-/** What it can write is what it was told or has made. */
+/** Only writable memory is searched: it has everything that the process was given or has made. */
 export function findInMemory(pid: number, texts: readonly string[]): Found {
   const places = new Set<string>();
   const [memory, pages] = [openSync(`/proc/${pid}/mem`, "r"), openSync(`/proc/${pid}/pagemap`, "r")];
@@ -62,19 +62,19 @@ export function findInMemory(pid: number, texts: readonly string[]): Found {
 
 const PAGE = 4096;
 
-/** First page, and the one behind the last. */
+/** Each range: its first page, and the page after its last one. */
 const writableIn = (maps: string): [number, number][] =>
   [...maps.matchAll(/^([0-9a-f]+)-([0-9a-f]+) rw/gm)].map(([, from = "", to = ""]) => [
     Number.parseInt(from, 16) / PAGE,
     Number.parseInt(to, 16) / PAGE,
   ]);
 
-/** Most of what is mapped was never touched. */
+/** The pages that exist: most of what is mapped was never touched. */
 function presentIn(pages: number, from: number, to: number): { page: number; count: number }[] {
   const entries = readAt(pages, from * 8, (to - from) * 8);
   const runs: { page: number; count: number }[] = [];
   for (let at = 0; at * 8 < entries.length; at += 1) {
-    // Bit 63: it is there; bit 62: it was swapped out.
+    // Bit 63: the page is present; bit 62: it was swapped out.
     if ((entries[at * 8 + 7] ?? 0) < 0x40) continue;
     const last = runs.at(-1);
     if (last && last.page + last.count === from + at) last.count += 1;

@@ -9,8 +9,8 @@ interface InstalledRule {
 }
 
 /**
- * The patterns that each rule asks a text for, whatever file the text may be of; none for one that parses
- * instead.
+ * The patterns that each rule searches a text for, in files of any kind. A rule that parses its files instead
+ * has none.
  */
 export async function installedPatterns(): Promise<Map<string, RegExp[]>> {
   const { creator } = await import("@secretlint/secretlint-rule-preset-recommend");
@@ -18,7 +18,7 @@ export async function installedPatterns(): Promise<Map<string, RegExp[]>> {
   const context = { sharedOptions: {}, report() {}, ignore() {}, createTranslator: () => () => ({}) };
   for (const rule of creator.rules as unknown as InstalledRule[]) {
     const asked = new Map<string, RegExp>();
-    // A text that tells what it is asked for.
+    // A text that notes the patterns that it is searched for.
     class Asked extends String {
       override matchAll(pattern: RegExp) {
         asked.set(pattern.source, pattern);
@@ -41,12 +41,12 @@ const FILES = [
   ["key.json", ".json"],
 ] as const;
 
-/** Ends of words, and what must not be before or behind a secret. */
+/** Ends of words, and what must not be before or after a secret. */
 const ANCHORS = /\(\?<?!(?:\[[^\]]*\]|\\p\{L\}|\\w)\)|\\b/g;
 
 export function secretOf({ source }: RegExp): fc.Arbitrary<string> {
   return fc.stringMatching(new RegExp(`^(?:${source.replace(ANCHORS, "")})$`));
 }
 
-/** Whether a pattern passes over a secret that stands directly behind a word. */
+/** Whether a pattern misses a secret that directly follows a word. */
 export const isAnchored = ({ source }: RegExp) => /^(?:\(\?<|\\b|\^)/.test(source);

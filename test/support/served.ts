@@ -1,5 +1,5 @@
 /**
- * `serve` of a home, over a real socket or over loopback, and what asks it.
+ * `serve` of a home, on a socket or on loopback, and a client for it.
  */
 import { once } from "node:events";
 import { readFileSync, statSync } from "node:fs";

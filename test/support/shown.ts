@@ -1,5 +1,5 @@
 /**
- * A command under the root of a sandbox, with tools and nothing else: what it says of what it sees.
+ * A shell script under the root of a sandbox, which has tools and nothing else: it prints what it sees.
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, openSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { TempDir } from "./home.ts";
 
 export const ownIds = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 
-/** Both streams of a shell script. */
+/** What the script prints on both streams. */
 export function saidUnderRoot(script: string, tools: Tools = noTools): string {
   using files = new TempDir();
   const { show, seal } = shownArguments(tools);

@@ -1,5 +1,6 @@
 /**
- * Owns what the conformance tests of capsules need: the strategies that this machine can do, and looks at a capsule.
+ * What the conformance tests of capsules need: the strategies that this machine can do, and the files of a
+ * capsule.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -12,7 +12,10 @@ import { hasSandbox } from "./capsules.ts";
 import { TestHome } from "./home.ts";
 import { makeRepo } from "./repo.ts";
 
-/** Without bubblewrap the same things are tested without a wall; the tests of the wall say that they are left out. */
+/**
+ * Without bubblewrap, tasks are tested without a sandbox; the tests of the sandbox say that they are left
+ * out.
+ */
 export const sandbox = { sandbox: hasSandbox };
 
 export class TaskHome extends TestHome {
@@ -28,7 +31,7 @@ export class TaskHome extends TestHome {
     return { session, task: await hf.startTask(session, sandbox) };
   }
 
-  /** A session whose task ran this script, and rests with a checkpoint of it. */
+  /** A session at rest, whose task ran this script and has a checkpoint. */
   async atRest(script: string): Promise<{ hf: Holdfast; session: Session }> {
     const hf = await this.open();
     const { session, task } = await this.start(hf);
@@ -52,7 +55,7 @@ export class TaskHome extends TestHome {
   override [Symbol.dispose](): void {
     for (const pid of this.strays()) signalIfThere(pid, "SIGKILL");
     const names = existsSync(sessionsDir(this.dir)) ? readdirSync(sessionsDir(this.dir)) : [];
-    // What a test did not put to rest has its cgroup yet, which is no file of the home.
+    // A task that a test did not end still has its cgroup, which is not below the home.
     for (const left of cgroupLeftovers((name) => !names.some((id) => name.includes(id))))
       left.end().catch(() => {});
     super[Symbol.dispose]();
@@ -71,7 +74,7 @@ export async function turn(task: Task, script: string): Promise<string> {
   return said.trimEnd();
 }
 
-/** A command in the capsule of the task that the session is at; says what it said. */
+/** Runs a command in the capsule of the session's current task, and returns its output. */
 export async function inCapsule(hf: Holdfast, session: Session, script: string): Promise<string> {
   const task = await hf.currentTask(session, sandbox);
   let said = "";

@@ -1,6 +1,6 @@
 /**
- * A real terminal around a command of ours, by util-linux's script; and a window as it is seen from its
- * socket.
+ * A real terminal that runs holdfast, made by util-linux's script; and a window on a session's terminal, as a
+ * client of its socket.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +16,7 @@ import { type HostHome, until } from "./hosts.ts";
 export const hasScript = findProgram("script") !== undefined;
 if (!hasScript) console.log("left out: the tests of a terminal: util-linux's script is not installed");
 
-/** A terminal with a command of ours in it, or another program. */
+/** A terminal that runs holdfast, or another program. */
 export class Terminal implements AsyncDisposable {
   readonly process: ChildProcess;
   screen = "";
@@ -58,7 +58,7 @@ export class Terminal implements AsyncDisposable {
     );
   }
 
-  /** As if a person made the window larger. */
+  /** Resizes the terminal, as a person does who resizes its window. */
   resize(rows: number, columns: number): void {
     const [, inside = 0] = treeOf(this.process.pid ?? 0);
     execFileSync("stty", [
@@ -77,7 +77,7 @@ export class Terminal implements AsyncDisposable {
   }
 }
 
-/** A window, as it is seen from its socket. */
+/** A window on a session's terminal, as a client of its socket. */
 export class Window implements Disposable {
   readonly #socket: Socket;
   shown = "";

@@ -1,6 +1,6 @@
 /**
- * A gate over the built-in tools of a test's task: each call is on record as the gateway's are. A test can hold calls,
- * deny them, and cut one off.
+ * A gate over the built-in tools of a test's task: each call is on record as at the real gate. A test can
+ * hold calls, and cut one off.
  */
 import type { GateAnswer, GateCall, ToolGate } from "../../src/agent/index.ts";
 import type { JsonObject } from "../../src/contract/index.ts";
@@ -12,7 +12,9 @@ export class TestGate implements ToolGate {
   readonly called: string[] = [];
   /** Calls that a person has not decided about. */
   readonly held = new Set<string>();
-  /** Fails instead of an answer, after the effect: as a crash would look to the next process. */
+  /**
+   * The call that fails after its effect, instead of answering: to the next process it looks like a crash.
+   */
   cutAt: string | undefined;
 
   constructor(home: ToolHome) {
@@ -45,7 +47,7 @@ export class TestGate implements ToolGate {
     if (this.cutAt === call) throw new Error("cut off");
     const { outcome, text: output, facts } = answer;
     if (outcome === "held") throw new Error("no tool holds a call");
-    // One that comes after the end of its turn is too late.
+    // A result that comes after the end of its turn is too late to be recorded.
     const late = session.state.openTurn?.turn !== turn;
     if (!late)
       await session.append("tool_returned", { turn, call, outcome, output, ...(facts && { facts }) });

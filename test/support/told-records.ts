@@ -1,5 +1,5 @@
 /**
- * Records of a task as its journal would have them, for what is made from them.
+ * Records of a task as its journal would have them, for tests of what is made from records.
  */
 import { createHash } from "node:crypto";
 import type { JournalRecord, JsonObject } from "../../src/contract/index.ts";
@@ -9,7 +9,7 @@ export const TREE = "a".repeat(40);
 
 export type Told = readonly [type: string, data: JsonObject, more?: { epoch?: number; at?: string }];
 
-/** One after the other, a second apart. */
+/** Records with consecutive numbers, a second apart. */
 export function recordsOf(told: readonly Told[]): JournalRecord[] {
   return told.map(([type, data, { epoch = 1, at } = {}], index) => ({
     seq: index + 1,

@@ -63,12 +63,12 @@ export class ToolHome extends TaskHome {
     return tool.run(args, { signal, progress: () => {} });
   }
 
-  /** The capsule's top, for this process. */
+  /** The top directory of the capsule, where this process sees it. */
   async root(): Promise<string> {
     return (await this.task.capsule.attach()).root;
   }
 
-  /** As at the end of the agent's work. */
+  /** Ends the tools, as at the end of the agent's work. */
   async endTools(): Promise<void> {
     await this.#place?.end();
   }

@@ -1,6 +1,6 @@
 /**
  * Hosts for tests of the network: servers on this machine's loopback under public names. The resolver and the
- * judgement of addresses are the test's own, so the product knows no way to call a loopback address public.
+ * judgement of addresses are the test's own, so the product has no way to call a loopback address public.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,7 +11,7 @@ import { Gate, type GateOptions, type Refusal } from "../../src/network/gate.ts"
 import { parseHost } from "../../src/network/hosts.ts";
 import { PROXY_LIMITS, type ProxyLimits, SessionProxy } from "../../src/network/proxy.ts";
 
-/** Keeps what it is told; answers with what it was given, if that is anything. */
+/** Keeps what it hears; answers only if `onConnection` does. */
 export class TestHost implements AsyncDisposable {
   readonly sockets = new Set<Socket>();
   heard = "";
@@ -71,7 +71,7 @@ export class DeafHost implements Disposable {
     return host;
   }
 
-  /** How many connections to it are asked for and not answered: state 02 of proc_net_tcp(5). */
+  /** How many connections to it were requested and not answered: state 02 of proc_net_tcp(5). */
   knocks(): number {
     const port = this.port.toString(16).toUpperCase().padStart(4, "0");
     const lines = readFileSync("/proc/net/tcp", "utf8").split("\n");
@@ -93,7 +93,7 @@ const DEAF = `const server = require("net").createServer();
 export const tunnel = (at: string) => `CONNECT ${at} HTTP/1.1\r\nHost: ${at}\r\n\r\n`;
 export const statusOf = (answer: string) => Number(/^HTTP\/1\.1 (\d+) /.exec(answer)?.[1]);
 
-/** A tunnel through the proxy, once it stands. */
+/** A tunnel through the proxy, once it is open. */
 export async function tunnelThrough(proxy: TestProxy, at: string): Promise<Socket> {
   const socket = proxy.open();
   socket.write(tunnel(at));
@@ -102,11 +102,11 @@ export async function tunnelThrough(proxy: TestProxy, at: string): Promise<Socke
   return socket;
 }
 
-/** However it ended. */
+/** Resolves when a socket has closed, however it ended. */
 export const closed = (socket: Socket) =>
   new Promise<void>((resolve) => socket.once("close", () => resolve()));
 
-/** Answers every request at once, with one sentence. */
+/** Answers a request at once. */
 export const answering = (socket: Socket) =>
   void socket.once("data", () =>
     socket.end("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"),
@@ -117,7 +117,7 @@ export const LOOPBACK_IS_PUBLIC: Pick<GateOptions, "resolve" | "kindOf"> = {
   kindOf: () => "public",
 };
 
-/** A proxy on a port of this machine, with the hosts that are given. */
+/** A proxy on a port of this machine, which allows the given hosts. */
 export class TestProxy implements AsyncDisposable {
   readonly refused: Refusal[] = [];
   readonly contacts = new Contacts();
@@ -152,7 +152,7 @@ export class TestProxy implements AsyncDisposable {
     return connect({ port: this.port, host: "127.0.0.1" }).on("error", () => {});
   }
 
-  /** Says this, and resolves to all that is answered, when the proxy has closed the connection. */
+  /** Sends a text, and resolves with the whole answer when the proxy has closed the connection. */
   async ask(text: string): Promise<string> {
     const socket = this.open();
     socket.write(text, "latin1");

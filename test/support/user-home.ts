@@ -15,7 +15,7 @@ export class UserHome extends TempDir {
     return this.join("user", path);
   }
 
-  /** A program, where its first line says what runs it. */
+  /** An executable file; by default a shell script. */
   file(path: string, text = "#!/bin/sh\necho ran\n"): string {
     mkdirSync(dirname(this.at(path)), { recursive: true });
     writeFileSync(this.at(path), text, { mode: 0o755 });
@@ -28,7 +28,7 @@ export class UserHome extends TempDir {
     return this.at(path);
   }
 
-  /** As the user would have them, with these directories on PATH before the system's. */
+  /** The tools that are found for this user, with these directories on PATH before the system's. */
   tools(path: readonly string[], asked: Partial<ToolsAsked> = {}): Tools {
     const PATH = [...path.map((dir) => (dir.startsWith("/") ? dir : this.at(dir))), "/usr/bin", "/bin"].join(
       ":",

@@ -1,6 +1,6 @@
 /**
- * Values that are planted, and the search for them: in every file of a home, in the arguments of every process, in git's
- * objects, in an export.
+ * Planted values, and the search for them: in every file of a home, in the arguments of every process, in
+ * git's objects, in an export.
  */
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -10,10 +10,13 @@ import { join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import { errorCode } from "../../src/util/index.ts";
 
-/** Never seen before, and no secret in the eyes of any rule. */
+/** A new value, which no rule takes for a secret. */
 export const newValue = (word = "marmalade") => `${word} ${randomBytes(6).toString("hex")}`;
 
-/** Every file below a directory that has this in its bytes. Locks are left out: to read one would let it go. */
+/**
+ * Every file below a directory that has this in its bytes. Locks are left out: closing one after reading it
+ * would drop it.
+ */
 export function filesWith(dir: string, text: string): string[] {
   const entries = whileThere(() => readdirSync(dir, { withFileTypes: true })) ?? [];
   return entries.flatMap((entry) => {
@@ -24,20 +27,20 @@ export function filesWith(dir: string, text: string): string[] {
   });
 }
 
-/** Processes that have it among their arguments. */
+/** Processes that have this text in their arguments. */
 export function processesWith(text: string): string[] {
   return readdirSync("/proc").filter(
     (name) => /^\d+$/.test(name) && whileThere(() => readFileSync(`/proc/${name}/cmdline`))?.includes(text),
   );
 }
 
-/** Whether any object of a git directory has it. */
+/** Whether any object of a git directory has this text. */
 export function objectsHave(gitDir: string, text: string): boolean {
   const args = ["--git-dir", gitDir, "cat-file", "--batch", "--batch-all-objects", "--buffer"];
   return execFileSync("git", args, { maxBuffer: 1 << 28 }).includes(text);
 }
 
-/** Whether an export has it, in one of its files or in a snapshot. */
+/** Whether an export has this text, in one of its files or in a snapshot. */
 export function exportHas(path: string, text: string): boolean {
   const bytes = zstdDecompressSync(readFileSync(path));
   const end = bytes.indexOf("\n") + 1;

@@ -1,5 +1,5 @@
 /**
- * The gitdir of an agent is read as plain files, and its branches are moved along.
+ * Holdfast reads the gitdir of an agent as plain files, and moves the branches in it.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { CapsuleLab, inside } from "../support/capsules.ts";
 import { commitFiles, gitIn } from "../support/repo.ts";
 
 describe("an agent's own git", () => {
-  it("files-1 is read as plain files: a HEAD, a ref or a list that leads out of it, or is no file, is nothing", async () => {
+  it("files-1 yields no commit for a HEAD or ref that leads outside or is not a file, and nothing outside is written", async () => {
     await using lab = new CapsuleLab("worktree");
     const id = gitIn(lab.main, "rev-parse", "HEAD");
     writeFileSync(lab.temp.join("outside"), `${id}\n`);
@@ -19,7 +19,7 @@ describe("an agent's own git", () => {
     expect(own.head.commit).toBe(id);
     const outside = lab.temp.join("outside").slice(1);
     const up = "../".repeat(12);
-    // Characters whose last byte is a dot.
+    // Characters that become a dot when only their last byte is taken.
     const wide = "\u012e\u012e/".repeat(30);
     for (const plant of [
       `echo 'ref: refs/heads/${up}${outside}' > .git/HEAD`,
@@ -44,7 +44,7 @@ describe("an agent's own git", () => {
     );
     own.refreshRefs([{ name: "refs/heads/good", id }]);
     expect(await inside(capsule, "cat .git/packed-refs")).toContain("refs/heads/good");
-    // What has another form stays so, and keeps nothing from going on.
+    // A packed-refs or refs of an unexpected form is left as it is, and causes no failure.
     await inside(capsule, "rm .git/packed-refs; mkdir -p .git/packed-refs/x");
     own.refreshRefs([{ name: "refs/heads/other", id }]);
     await inside(capsule, "rm -r .git/packed-refs; mkdir -p .git/refs/$(printf 'd/%.0s' $(seq 1500))");
@@ -52,7 +52,7 @@ describe("an agent's own git", () => {
     expect(await inside(capsule, "ls -a .git")).not.toContain("packed-refs");
   });
 
-  it("names of branches are bytes, and one that is only packed is moved too", async () => {
+  it("keeps branch names byte for byte, and moves branches that are only in packed-refs", async () => {
     await using lab = new CapsuleLab("worktree");
     const id = gitIn(lab.main, "rev-parse", "HEAD");
     gitIn(lab.main, "branch", "gr\u00f6\u00dfe");

@@ -1,6 +1,6 @@
 /**
- * Namespaces and network that are begun before a task's files are there: the task uses them, or nothing of
- * them is left.
+ * Namespaces and a network are begun before a task's files are there. Either the task uses them, or nothing
+ * of them is left.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
@@ -24,8 +24,8 @@ async function begun(home: TaskHome) {
   return { room, dir, ahead };
 }
 
-describe.skipIf(!hasSandbox)("what is begun ahead of a task's files", () => {
-  it("is used by the task's processes, with its network", async () => {
+describe.skipIf(!hasSandbox)("namespaces and network begun ahead of a task's files", () => {
+  it("are used by the task's processes", async () => {
     using home = new TaskHome();
     const { room, dir, ahead } = await begun(home);
     const words = await ahead.holder.network();
@@ -38,7 +38,7 @@ describe.skipIf(!hasSandbox)("what is begun ahead of a task's files", () => {
     expect(home.strays()).toEqual([]);
   });
 
-  it("is replaced if it has ended meanwhile", async () => {
+  it("are replaced if they ended before the task began", async () => {
     using home = new TaskHome();
     const { room, ahead } = await begun(home);
     const words = await ahead.holder.network();
@@ -53,7 +53,7 @@ describe.skipIf(!hasSandbox)("what is begun ahead of a task's files", () => {
     await task.end("done");
   });
 
-  it("is ended, with its network, when the task can't begin", async () => {
+  it("are ended when the task can't begin", async () => {
     using home = new TaskHome();
     const { room, dir, ahead } = await begun(home);
     const lane = {

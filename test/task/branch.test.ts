@@ -9,8 +9,8 @@ import { HostHome, reaches, script, until } from "../support/hosts.ts";
 import { commitFiles, gitIn } from "../support/repo.ts";
 import { sandbox } from "../support/tasks.ts";
 
-describe("one branch for a session, one commit for a task", () => {
-  it("each commit stands on the last; its subject is the agent's own, or what was asked", async () => {
+describe("the branch of a session", () => {
+  it("gets one commit for each task, whose subject is that of the agent's only commit or what was asked", async () => {
     using home = new CarryHome("overlay");
     const first = home.git("rev-parse", "main");
     const git = "git config user.email a@b; git config user.name A";
@@ -20,7 +20,7 @@ describe("one branch for a session, one commit for a task", () => {
     await home.task("echo 2 > two; git add two; git commit -qm c1; echo 3 > two; git commit -qam c2", {
       asked: `asked 2 ${"x".repeat(80)}`,
     });
-    // What the user has is not the agent's doing, also where the agent merged it.
+    // Commits that the user has are not listed as the agent's, even if the agent merged them.
     home.git("switch", "-qc", "theirs");
     commitFiles(home.main, { "their.txt": "t\n" }, "by the user");
     home.git("switch", "-q", "main");
@@ -44,7 +44,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(home.git("log", "--all", "--format=%s")).not.toMatch(/^c1$/m);
   });
 
-  it("publish-2 an agent's message is plain text: no escapes, no secrets, and no sign of a commit by Holdfast", async () => {
+  it("publish-2 gets an agent's message without escapes, without secrets and without trailers of Holdfast's", async () => {
     using home = new CarryHome("overlay");
     const token = ["ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].join("");
     await home.task(`git config user.email a@b; git config user.name A; echo 1 > one; git add one
@@ -56,7 +56,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(message).not.toContain("sess_someone");
   });
 
-  it("publish-2 a branch that is checked out, in any working tree, is not moved: the error tells why and what to do", async () => {
+  it("publish-2 is not moved while any working tree has it checked out, and the reason names that working tree", async () => {
     using home = new CarryHome("overlay");
     await home.task("echo 1 > one");
     const tip = home.git("rev-parse", home.branch);
@@ -70,7 +70,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(home.git("diff", "--name-only", tip, home.branch)).toBe("three\ntwo");
   });
 
-  it("publish-2 a commit that a person puts on the branch while a task runs stays: the next task begins there", async () => {
+  it("publish-2 keeps a commit that a person adds while a task runs, and the next task begins with it", async () => {
     using home = new CarryHome("overlay");
     await home.task("echo 1 > one");
     const hf = await home.hf();
@@ -79,7 +79,7 @@ describe("one branch for a session, one commit for a task", () => {
       const task = await hf.startTask(session, sandbox);
       await task.runTurn(["sh", "-c", "echo 2 > two"]);
       home.git("switch", "-q", home.branch);
-      // With a trailer that claims to be ours.
+      // Its trailer claims that Holdfast made it.
       commitFiles(home.main, { "p.txt": "p\n" }, `by a person\n\nSession: ${home.id}`);
       home.git("switch", "-q", "main");
       const end = await task.end("done");
@@ -90,7 +90,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(home.git("log", "--format=%s", "-2", home.branch)).toBe("the title\nby a person");
   });
 
-  it("publish-2 a tip that Holdfast set just before a crash is recognized", async () => {
+  it("publish-2 Holdfast recognizes a tip that it set just before a crash", async () => {
     using home = new CarryHome("overlay");
     await home.task("echo 1 > one");
     const tip = home.git("rev-parse", home.branch);
@@ -106,7 +106,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(home.git("rev-parse", `${home.branch}^`)).toBe(intended);
   });
 
-  it("a fork has a branch of its own, which stands on what its parent had published", async () => {
+  it("a fork has a branch of its own, which begins at the tip that its parent published", async () => {
     using home = new CarryHome("overlay");
     await home.task("echo 1 > one");
     const hf = await home.hf();
@@ -119,7 +119,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(home.git("rev-parse", `${home.branch}^`)).toBe(home.git("rev-parse", parent));
   });
 
-  it("work of a failed task is published on request, and what a person gave back is published at once", async () => {
+  it("gets the work of a failed task on request, and the work of a hand-off as soon as it is taken back", async () => {
     using home = new CarryHome("overlay");
     const hf = await home.hf();
     await home.task("echo 1 > one", { outcome: "failed", asked: "try it" });
@@ -132,13 +132,13 @@ describe("one branch for a session, one commit for a task", () => {
     writeFileSync(join(directory, "by-hand"), "p\n");
     const returned = await hf.takeBackSession(home.id);
     expect(returned).toMatchObject({ isChanged: true, branch: home.branch, unpublished: null });
-    // What README's own sequence does next.
+    // The next command of the sequence in the README.
     home.git("merge", "-q", "--ff-only", home.branch);
     expect(home.git("log", "--format=%s", "-2")).toBe("Changes by ani\ntry it");
     expect(home.git("show", "HEAD:by-hand")).toBe("p");
   });
 
-  it("unfinished work is published after a review; the agent's own commits are on a branch beside it", async () => {
+  it("gets unfinished work only after a review; the agent's own commits get a branch beside it on request", async () => {
     using home = new CarryHome("overlay");
     const hf = await home.hf();
     await home.task(`git config user.email a@b; git config user.name A
@@ -164,10 +164,10 @@ describe("one branch for a session, one commit for a task", () => {
     await hf.branchSession(home.id, { commits: "side" });
     expect(home.git("log", "--format=%s", `main..${home.branch}-commits`)).toBe("on the side\nc1");
     home.git("fsck", "--strict");
-    // Also when its files were put away.
+    // This works after a teardown, too.
     await hf.tearDownSession(home.id);
     await hf.branchSession(home.id, { commits: "side" });
-    // Not under the feet of a person who looks at them.
+    // The branch of commits is not moved while a person has it checked out.
     home.git("worktree", "add", "-q", "../person", `${home.branch}-commits`);
     await home.task("git reset -q --hard; git switch -q side; echo 4 > f4; git add f4; git commit -qm c4");
     await expect(hf.branchSession(home.id, { commits: "side" })).rejects.toMatchObject({
@@ -176,7 +176,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(gitIn(home.join("person"), "status", "--short")).toBe("");
   });
 
-  it("publish-2 a branch that is being rebased stays, also where a working tree names its gitdir by a relative path", async () => {
+  it("publish-2 is not moved while a person rebases it, even in a working tree with a relative path to its gitdir", async () => {
     using home = new CarryHome("overlay");
     await home.task("echo 1 > one");
     home.git("worktree", "add", "-q", "../person", home.branch);
@@ -189,7 +189,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(home.git("rev-parse", home.branch)).toBe(tip);
   });
 
-  it("publish-2 a publication that was cut off before its record is recognized, also when the next one is cut off too", async () => {
+  it("publish-2 Holdfast recognizes a publication that was cut off before its record, even if the next is cut off too", async () => {
     using home = new CarryHome("overlay");
     await home.task("echo 1 > one");
     await cutOff("before", "work_published", () => home.task("echo 2 > two"));
@@ -199,7 +199,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(home.git("rev-parse", `${home.branch}^`)).toBe(second);
   });
 
-  it("after a published branch was deleted, the work is based on the commit that its task began with", async () => {
+  it("is made again on the commit that the task began with if a person deleted it", async () => {
     using home = new CarryHome("overlay");
     const hf = await home.hf();
     await home.task("echo 1 > one");
@@ -213,7 +213,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(home.git("diff", "--name-only", "main", home.branch)).toBe("one\ntwo");
   });
 
-  it("a retry begins where its task began, a person's commits included, and replaces what that published", async () => {
+  it("a retry begins where its task began, with a person's commits, and replaces the commit that the task published", async () => {
     using home = new HostHome({ "a.txt": "a\n" });
     const dispatcher = await home.dispatcher();
     const first = script("echo 1 > one; echo i > i.log");

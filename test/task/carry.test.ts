@@ -1,6 +1,6 @@
 /**
  * The next task of a session begins with everything that the last one left, and with the commits that a
- * person made. With every strategy, real git and real kills.
+ * person made. On overlay and worktree, with real git.
  */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,8 +11,8 @@ import { CarryHome, cutOff } from "../support/carry.ts";
 import { commitFiles, gitIn } from "../support/repo.ts";
 import { sandbox } from "../support/tasks.ts";
 
-describe.each(["overlay", "worktree"] as const)("what the next task begins with (%s)", (strategy) => {
-  it("everything that the last one left: work, ignored files beyond the limit, empty directories, its own git", async () => {
+describe.each(["overlay", "worktree"] as const)("the next task of a session (%s)", (strategy) => {
+  it("begins with all that the last one left: work, large ignored files, empty directories and the agent's own git", async () => {
     using home = new CarryHome(strategy);
     await home.task(
       `git config user.email a@b; git config user.name A
@@ -32,12 +32,12 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     );
     const [, started] = await home.records("task_started");
     expect(started?.["carried"]).toMatchObject({ task: 1, outcome: "failed", hasUnpublished: true });
-    // Only one capsule is there, and it is the last task's.
+    // There is only one capsule, and the latest task has it.
     expect(existsSync(home.capsuleDir(home.id, 1))).toBe(false);
     expect(existsSync(home.capsuleDir(home.id, 2))).toBe(true);
   });
 
-  it("an unfinished rebase is left as it is, needs a review, and is on no branch", async () => {
+  it("begins with an unfinished rebase as it was left, which needs a review and is not published", async () => {
     using home = new CarryHome(strategy);
     const end = await home.task(
       `git config user.email a@b; git config user.name A
@@ -53,14 +53,14 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect(home.git("show", `${home.branch}:a.txt`)).toBe("mine");
   });
 
-  it("files that were written after the last checkpoint are carried on, and are in a checkpoint first", async () => {
+  it("begins with the files that were written after the last checkpoint, too", async () => {
     using home = new CarryHome(strategy);
     const hf = await home.hf();
     {
       await using session = await hf.openSession({ repo: home.main });
       home.id = session.id;
       const task = await hf.startTask(session, sandbox);
-      // A harness that was cut off in the middle.
+      // As if a harness was cut off in the middle of its task.
       writeFileSync(join((await task.capsule.attach()).root, "late"), "late\n");
       await task.capsule.detach();
     }
@@ -69,7 +69,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect(started?.["carried"]).toMatchObject({ task: 1, hasUnpublished: true });
   });
 
-  it("--fresh and --base begin clean; the earlier files are in their snapshot", async () => {
+  it("begins without the earlier files if --fresh or --base asks for that", async () => {
     using home = new CarryHome(strategy);
     await home.task("echo 1 > one; echo i > i.log");
     expect((await home.task("ls", { isFresh: true })).said).toBe("a.txt\nholdfast.yaml");
@@ -77,7 +77,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect((await home.task("ls", { base: "HEAD" })).said).toBe("a.txt\nholdfast.yaml");
   });
 
-  it("hand-on-1 a failure after the next task is recorded loses no files", async () => {
+  it("hand-on-1 begins with all files after two earlier starts failed before their records", async () => {
     using home = new CarryHome(strategy);
     await home.task("echo 1 > one; echo i > i.log");
     await cutOff("before", "capsule_created", () => home.task("true"));
@@ -85,11 +85,11 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect((await home.task("cat one i.log")).said).toBe("1\ni");
   });
 
-  it("catch-up-1 a person's commits on the branch go into the carried files, and the next commit stands on them", async () => {
+  it("catch-up-1 brings a person's commits on the branch into the carried files, and its own commit follows them", async () => {
     using home = new CarryHome(strategy, { "dir/old": "old\n", "b.txt": "b\n" });
     await home.task("echo 1 > one; echo i > i.log; echo dirty > b.txt", { outcome: "done" });
     await home.task("echo 2 > two", { outcome: "failed" });
-    // By a person, in a working tree of their own.
+    // A person commits in a working tree of their own.
     home.git("worktree", "add", "-q", "../person", home.branch);
     const person = home.join("person");
     commitFiles(person, { "a.txt": "person\n", "new/file": "n\n" }, "by a person");
@@ -111,7 +111,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect(home.git("diff", "--name-only", tip, home.branch)).toBe("two");
   });
 
-  it("after a merge it begins with the user's present branch; the agent's own branch is moved along", async () => {
+  it("begins with the user's current branch after a merge, and the agent's own branch is moved there", async () => {
     using home = new CarryHome(strategy);
     await home.task("echo 1 > one; echo i > i.log");
     commitFiles(home.main, { "main.txt": "m\n" }, "meanwhile");
@@ -126,7 +126,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect(home.git("diff", "--name-only", "HEAD", home.branch)).toBe("two");
   });
 
-  it("catch-up-1 files in no tree are neither replaced nor removed: a file where a person has a directory, files where one was", async () => {
+  it("catch-up-1 neither replaces nor removes ignored files at paths that a person's commits add or remove", async () => {
     using home = new CarryHome(strategy, { f: "f\n" });
     await home.task("echo 1 > one; echo mine > node_modules");
     await home.task("rm f; mkdir f; echo kept > f/i.log", { outcome: "failed" });
@@ -148,7 +148,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect((await home.task("cat p node_modules f/i.log")).said).toBe("p\nmine\nkept");
   });
 
-  it("catch-up-1 changes of both to the same file are refused with the paths, and everything stays as it was", async () => {
+  it("catch-up-1 is refused with the paths if a person changed the same files, and everything stays as it was", async () => {
     using home = new CarryHome(strategy);
     await home.task("echo 1 > one");
     await home.task("echo mine > a.txt; echo w > new; echo l > l.log", { outcome: "failed" });
@@ -164,7 +164,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect(existsSync(home.capsuleDir(home.id, 2))).toBe(true);
     expect(existsSync(home.capsuleDir(home.id, 3))).toBe(false);
     expect(home.git("rev-parse", home.branch)).toBe(tip);
-    // An ignored file that the person has tracked meanwhile.
+    // A person now tracks a file that the agent has as an ignored one.
     home.git("reset", "-q", "--hard", "main");
     home.git("update-ref", `refs/heads/${home.branch}`, `${tip}~1`);
     home.git("switch", "-q", home.branch);
@@ -177,7 +177,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect((await home.task("cat a.txt", { isFresh: true })).said).toBe("a");
   });
 
-  it("the user's refs in the capsule are updated, and the agent's stay", async () => {
+  it("has the user's current refs in its gitdir, and keeps the agent's own refs", async () => {
     using home = new CarryHome(strategy);
     home.git("branch", "moves");
     home.git("branch", "goes");
@@ -200,7 +200,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     ]);
   });
 
-  it("hand-on-1 a hand-over that is cut off at any step leaves the capsule with the task that the journal names", async () => {
+  it("hand-on-1 handing on that is cut off at any point leaves the capsule with the task that the journal names", async () => {
     await using lab = new CapsuleLab(strategy);
     const repo = await lab.repo();
     const first = await lab.create();
@@ -214,7 +214,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
         left -= 1;
         if (left < 0) throw new Error("cut");
       };
-      // Nothing that comes after the step reaches the disk.
+      // Nothing after that point reaches the disk.
       const disk = new Proxy(lab.io.disk, {
         get: (target, name) =>
           ["create", "rename", "syncDir"].includes(String(name))
@@ -245,7 +245,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     if (!again) throw new Error("it is not there");
     const next = { dir: dirOf(2), task: 2, base: null, sandbox: again.sandbox };
     const handed = await handOn(lab.io, again, next);
-    // On record, and cut off before that was written down.
+    // The next task is on record, and its capsule still notes that it can go back to the last one.
     expect((await findHanded(lab.io, repo, 2, dirOf))?.spec).toMatchObject({ task: 2, previous: null });
     await handed.detach();
   });

@@ -1,12 +1,12 @@
 /**
- * Checkpoints of files that are hard to keep: ignored, locked or blocking ones, and layers that are gone.
+ * Checkpoints of files that are hard to keep: large ignored files, locked directories, pipes, deleted layers.
  */
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { inCapsule, sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 describe("a checkpoint", () => {
-  it("when layers are deleted, the snapshot still has all files", async () => {
+  it("has all files in its snapshot, even if layers and bases were deleted", async () => {
     using home = new TaskHome();
     const { hf, session } = await home.atRest("echo kept > kept");
     execFileSync("sh", ["-c", `rm -rf ${home.dir}/repos/*/layers ${home.dir}/repos/*/bases`]);
@@ -16,7 +16,7 @@ describe("a checkpoint", () => {
     await resumed.pause();
   });
 
-  it("a root directory without permissions does not make the task fail", async () => {
+  it("does not fail when the task takes the permissions of its root directory away", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     for (const mode of ["000", "555"]) {
@@ -28,7 +28,7 @@ describe("a checkpoint", () => {
     }
   });
 
-  it("ignored files beyond the limit are not stored, and the others are", async () => {
+  it("leaves out ignored files beyond the limit, and keeps the other files", async () => {
     using home = new TaskHome({
       ".gitignore": "*.log\n",
       "holdfast.yaml": "capsule: { max_snapshot_mb: 4, max_ignored_mb: 1 }\n",
@@ -49,7 +49,7 @@ describe("a checkpoint", () => {
     expect(size).toBeLessThan(3000);
   });
 
-  it("pipes in place of .gitignore and .gitattributes block nothing", async () => {
+  it("is not blocked by pipes in place of .gitignore and the index of git", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);

@@ -1,13 +1,13 @@
 /**
- * Files that git stores in another form: what a task publishes is what git itself would commit.
+ * Files that git stores in another form: a task publishes exactly what git itself would commit.
  */
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { commitFiles, gitIn } from "../support/repo.ts";
 import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 
-describe("a file that git converts", () => {
-  it("a file that git can't convert is published as it is, together with everything else", async () => {
+describe("files that git converts", () => {
+  it("a file that git can't convert is published unchanged, together with all other files", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -21,7 +21,7 @@ describe("a file that git converts", () => {
     expect(gitIn(home.main, "show", `${branch}:y`)).toBe("y");
   });
 
-  it("binary files keep their bytes, whatever the attributes of other files are", async () => {
+  it("binary files keep their bytes under text=auto, and text files get their line endings converted", async () => {
     using home = new TaskHome({ ".gitattributes": "* text=auto eol=lf\n*.png binary\n", "crlf.txt": "x\n" });
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -40,7 +40,7 @@ describe("a file that git converts", () => {
     ]);
   });
 
-  it("encodings, $Id$ and ends of lines are published as git would", async () => {
+  it("encodings, $Id$ and line endings are published as git itself would commit them", async () => {
     using home = new TaskHome({
       ".gitattributes": "*.u16 working-tree-encoding=UTF-16\n*.id ident\n*.bat eol=crlf\n",
       "a.id": "$Id$\n",

@@ -8,7 +8,7 @@ import { gitIn } from "../support/repo.ts";
 import { inCapsule, sandbox, TaskHome } from "../support/tasks.ts";
 
 describe("a hand-off", () => {
-  it("gives a person a real directory with a git of its own, and takes what they changed as a turn of theirs", async () => {
+  it("gives a person a directory with a git of its own, and takes their changes back as a turn of theirs", async () => {
     using home = new TaskHome({
       "a.txt": "one\n",
       "b.txt": "b\n",

@@ -1,5 +1,5 @@
 /**
- * The attacker controls the command, or the shell that starts Holdfast: what can be reached from there.
+ * The attacker controls the command, or the shell that starts Holdfast.
  */
 import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -8,8 +8,8 @@ import { hasSandbox } from "../support/capsules.ts";
 import { cliPath } from "../support/cli.ts";
 import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 
-describe.skipIf(!hasSandbox)("in the sandbox", () => {
-  it("sandbox-2 the kernel's settings, the home, the system and other users' files can't be written", async () => {
+describe.skipIf(!hasSandbox)("a command in the sandbox", () => {
+  it("sandbox-2 can't write to kernel settings, to files of the system or to Holdfast's home", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -22,18 +22,18 @@ describe.skipIf(!hasSandbox)("in the sandbox", () => {
       `${home.dir}/x`,
       `${home.dir}/repos/x`,
     ];
-    // Opened for writing, and closed again: nothing is changed where it would succeed.
+    // The files are only opened for writing, so that nothing changes if one can be written after all.
     const said = await turn(
       task,
       targets.map((path) => `if (: >> ${path}) 2>/dev/null; then echo writable ${path}; fi`).join("; "),
     );
-    // /dev/null stands in the place of the trigger.
+    // The sandbox has /dev/null in place of the trigger.
     expect(said.replace("writable /proc/sysrq-trigger", "")).toBe("");
     await task.rest();
     await session.pause();
   });
 
-  it("files that it keeps in memory are limited, and there is no other place for them", async () => {
+  it("can keep at most 1 GB each in /tmp and /dev/shm, and can't write to /dev", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -48,7 +48,7 @@ describe.skipIf(!hasSandbox)("in the sandbox", () => {
     await session.pause();
   });
 
-  it("a descriptor that a shell left open does not reach the command", async () => {
+  it("does not get a descriptor that the shell which starts Holdfast left open", async () => {
     using home = new TaskHome();
     writeFileSync(home.join("lock"), "");
     const script = `exec 200>>${home.join("lock")}; exec ${process.execPath} ${cliPath} run --repo ${home.main} -- sh -c 'ls -l /proc/self/fd; echo x >&200'`;
@@ -70,7 +70,7 @@ describe.skipIf(!hasSandbox)("in the sandbox", () => {
 describe("a variable of the shell that starts Holdfast", () => {
   it.each([
     ["in the sandbox", true],
-    ["without one", false],
+    ["without a sandbox", false],
   ])("does not reach the command or set-up %s", async (_, isSandboxed) => {
     if (isSandboxed && !hasSandbox) return console.log("left out: the environment in the sandbox");
     using home = new TaskHome({
@@ -92,7 +92,7 @@ describe("a variable of the shell that starts Holdfast", () => {
   });
 });
 
-it("a home that is reached through a link works by its real name", async () => {
+it("a task runs in a home that is opened through a symbolic link", async () => {
   using home = new TaskHome();
   mkdirSync(home.join("real"));
   chmodSync(home.join("real"), 0o700);

@@ -39,8 +39,8 @@ const whyNoEtc = !isRoot
 
 if (!hasSandbox) console.log("left out: what a hostile repo can show in a sandbox: bubblewrap is missing");
 
-describe.skipIf(!hasSandbox)("what a repo's alternates name", () => {
-  it("borrowed-1 no line in them gives access to the home, its sockets, or unpublished work of other sessions", async () => {
+describe.skipIf(!hasSandbox)("the alternates of a repo", () => {
+  it("borrowed-1 give no access to the home, its runtime directory or unpublished work of other sessions", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const other = await home.start(hf, "another");
@@ -83,7 +83,7 @@ describe.skipIf(!hasSandbox)("what a repo's alternates name", () => {
     await other.session.pause();
   });
 
-  it("a clone that borrows from a repo below a temporary directory works, and so does a chain of them", async () => {
+  it("may name a repo below a temporary directory, which may borrow from another one", async () => {
     using home = new TaskHome({ "a.txt": "one\n" });
     gitIn(home.path, "clone", "-q", "--shared", home.main, "second");
     gitIn(home.path, "clone", "-q", "--shared", "second", "third");
@@ -95,13 +95,13 @@ describe.skipIf(!hasSandbox)("what a repo's alternates name", () => {
     await session.pause();
   });
 
-  it("borrowed-1 objects that are a link to something else are refused", async () => {
+  it("borrowed-1 an objects directory that is a link is refused if the link leads to anything but an object store", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const objects = join(home.main, ".git/objects");
     renameSync(objects, home.join("objects"));
     symlinkSync(home.join("objects"), objects);
-    // Where the link leads to a store, as some tools have it, it works.
+    // A link to an object store works: some tools make one.
     const first = await home.start(hf);
     expect(await turn(first.task, "git show HEAD:a.txt")).toBe("one");
     await first.task.rest();
@@ -116,7 +116,7 @@ describe.skipIf(!hasSandbox)("what a repo's alternates name", () => {
 });
 
 describe("ignore rules in a repo's gitdir", () => {
-  it("borrowed-1 neither a setting of the repo nor a link copies a file of the user into a capsule", async () => {
+  it("borrowed-1 can't copy a file of the user into a capsule, by a setting of the repo or by a link", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const secret = home.join("secret");
@@ -148,7 +148,7 @@ describe("ignore rules in a repo's gitdir", () => {
     }
   });
 
-  it("files that the user's own settings name are used, also through a link", async () => {
+  it("an ignore file that the user's own git settings name is used, even through a link", async () => {
     using home = new TaskHome();
     const user = home.join("user");
     mkdirSync(user);
@@ -169,7 +169,7 @@ describe("ignore rules in a repo's gitdir", () => {
 });
 
 describe("programs that a repo's gitdir and the user's settings name", () => {
-  it("git-1 no hook, filter or transport is run, and no object replaces another", async () => {
+  it("git-1 no hook, filter or transport is run, and no replacement object is used", async () => {
     using home = new TaskHome({ "a.txt": "one\n", ".gitattributes": "*.txt filter=x\n" });
     const { main } = home;
     const canary = home.join("canary");
@@ -198,7 +198,7 @@ describe("programs that a repo's gitdir and the user's settings name", () => {
     mkdirSync(user);
     writeFileSync(join(user, ".gitconfig"), `[filter "x"]\n\tsmudge = ${fire} filter\n`);
     const missing = "1".repeat(40);
-    // The user's own git does all of it.
+    // The user's own git runs all of them, so the traps work.
     const env = { PATH: process.env["PATH"] ?? "", HOME: user };
     const theirs = `git update-ref refs/heads/x HEAD; git cat-file -e ${missing}; git archive HEAD`;
     spawnSync("sh", ["-c", theirs], { cwd: main, env, timeout: 10_000 });
@@ -224,14 +224,14 @@ describe("programs that a repo's gitdir and the user's settings name", () => {
 
   if (whyNoEtc) console.log(`left out: settings of the machine: ${whyNoEtc}`);
   it.skipIf(whyNoEtc !== undefined)(
-    "git-1 no setting or attribute of the machine has an effect",
+    "git-1 machine-wide git settings and attributes have no effect",
     async () => {
       using home = new TaskHome({ "a.txt": "one\n", ".gitattributes": "*.sh filter=x\n", "b.sh": "true\n" });
       const canary = home.join("canary");
       for (const dir of ["upper", "work"]) mkdirSync(home.join(dir));
       writeFileSync(home.join("upper/gitconfig"), `[filter "x"]\n\tsmudge = "echo ran >> ${canary}; cat"\n`);
       writeFileSync(home.join("upper/gitattributes"), "*.txt text eol=crlf\n");
-      // Only the processes of this test see them.
+      // Only the processes that are started here see these files.
       const layers = `lowerdir=/etc,upperdir=${home.join("upper")},workdir=${home.join("work")}`;
       const via = [
         "unshare",

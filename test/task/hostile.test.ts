@@ -12,7 +12,7 @@ import { commitFiles, fingerprint, gitIn, listTree } from "../support/repo.ts";
 import { TaskHome, turn } from "../support/tasks.ts";
 
 describe("set-up", () => {
-  it("git-1 a gitdir that set-up plants in a base is never opened, and is visible in no capsule", async () => {
+  it("git-1 a gitdir that set-up plants in a base is never opened, and appears in no capsule", async () => {
     const setup = `mkdir -p .git .evil/refs .evil/objects; echo ../.evil > .git/commondir; printf '[filter "x"]\\n smudge = "touch PWNED-smudge; cat"\\n clean = "touch PWNED-clean; cat"\\n' > .evil/config`;
     using home = new TaskHome({
       "f.txt": "one\n",
@@ -37,7 +37,7 @@ describe("set-up", () => {
 });
 
 describe("restore", () => {
-  it("snapshot-2 links in place of parts of the gitdir are not followed: nothing outside is written", async () => {
+  it("snapshot-2 does not follow links in place of parts of the gitdir, and writes nothing outside", async () => {
     using home = new TaskHome({ "holdfast.yaml": "capsule: { strategy: worktree }\n" });
     const victim = home.join("victim");
     writeFileSync(victim, "untouched");
@@ -63,7 +63,7 @@ describe("restore", () => {
     }
   });
 
-  it("a hand-off writes through no link, and takes over no gitdir", async () => {
+  it("a hand-off does not write through a link, and does not take over a nested gitdir", async () => {
     using home = new TaskHome();
     const { hf, session } = await home.atRest(
       `ln -s ${home.join("created")} HANDOFF.md; mkdir -p sub/.git; echo '[core]' > sub/.git/config`,
@@ -75,7 +75,7 @@ describe("restore", () => {
 });
 
 describe("the config of the user's repo", () => {
-  /** The same commit with a made-up signature, which is sufficient for git to check it. */
+  /** Gives the commit a made-up signature, which is enough for git to start the program that checks it. */
   function sign(repo: string, ref: string): void {
     const commit = gitIn(repo, "cat-file", "commit", ref);
     const end = commit.indexOf("\n\n");
@@ -87,7 +87,7 @@ describe("the config of the user's repo", () => {
     rmSync(file);
   }
 
-  it("git-1 names a program to check signatures or show diffs, which Holdfast does not run", async () => {
+  it("git-1 can't make Holdfast run the programs that it names for signatures, diffs and paging", async () => {
     using home = new TaskHome();
     const { main } = home;
     const canary = home.join("canary");
@@ -106,20 +106,20 @@ describe("the config of the user's repo", () => {
     const directory = home.join("person");
     await hf.handOffSession(session.id, { to: "ani", directory });
     writeFileSync(join(directory, "more"), "more\n");
-    // The tip is not the one that the journal names, whatever it says of itself.
+    // The signed tip is not the commit that the journal names, even if its trailers say so.
     expect((await hf.takeBackSession(session.id)).unpublished).toMatchObject({ code: "publish_refused" });
     expect((await hf.diffSession(session.id)).stat.paths).toEqual(["more", "work"]);
     expect(existsSync(canary) ? readFileSync(canary, "utf8") : "", "what ran").toBe("");
     expect(gitIn(main, "ls-tree", "--name-only", branch ?? "")).toBe("a.txt\nwork");
-    // The trap was set.
+    // The user's own git runs the program, so the trap works.
     sign(main, `refs/heads/${branch}`);
     gitIn(main, "log", "-1", branch ?? "");
     expect(readFileSync(canary, "utf8")).toContain("fire.sh");
   });
 });
 
-describe("an export from somewhere else", () => {
-  it("snapshot-2 its manifest can't make a mode, a link or a gitdir in a place that is not its own", async () => {
+describe("an export that an attacker changed", () => {
+  it("snapshot-2 is refused if a manifest has a path twice, a path below a link or a file without content", async () => {
     using home = new TaskHome();
     const { hf, session } = await home.atRest("echo work > work");
     const outside = home.join("outside");

@@ -10,7 +10,7 @@ import { inCapsule, sandbox, TaskHome } from "../support/tasks.ts";
 import { acceptFile } from "../support/trust.ts";
 
 describe("an included file", () => {
-  it("an include that the task changed is not reset", async () => {
+  it("keeps the task's changes through a teardown and a resume", async () => {
     using home = new TaskHome({
       "a.txt": "1",
       ".gitignore": ".env\n",
@@ -29,7 +29,7 @@ describe("an included file", () => {
     }
   });
 
-  it("an include that the task removed stays away", async () => {
+  it("stays removed through a teardown and a resume if the task removed it", async () => {
     using home = new TaskHome({ ".gitignore": ".env\n", "holdfast.yaml": "capsule: { include: [.env] }\n" });
     writeFileSync(join(home.main, ".env"), "original");
     await acceptFile(home);
@@ -44,7 +44,7 @@ describe("an included file", () => {
     }
   });
 
-  it("an include that is tracked is a file like any other", async () => {
+  it("is taken from the base, and not from the user's checkout, if it is tracked", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { include: [a.txt] }\n" });
     writeFileSync(join(home.main, "a.txt"), "dirty\n");
     await acceptFile(home);

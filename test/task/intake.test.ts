@@ -1,4 +1,4 @@
-/** The envelopes in an inbox are taken in, once and in order. */
+/** How envelopes in an inbox are taken in. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { encodeEnvelope, idOf, Maildir } from "../../src/mail/index.ts";
@@ -8,7 +8,7 @@ import { memoryDir, plainPorts, TestHome } from "../support/home.ts";
 import { script } from "../support/hosts.ts";
 
 describe("the intake", () => {
-  it("reads no task while a request to cancel it is being handled", async () => {
+  it("does not take in a task while a request to cancel it is being handled", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open(plainPorts);
     const session = await hf.openSession();

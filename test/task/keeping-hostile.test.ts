@@ -1,6 +1,6 @@
 /**
- * Agents that put into their own git what a merge must not take: crafted objects, what a person has to look at, and what
- * would keep us busy. Whatever it is, the user's repo has nothing of it.
+ * Agents whose own git has what a merge must not take: crafted objects, content that a person has to review,
+ * and commits that would keep Holdfast busy. The user's repo gets nothing of them.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -14,7 +14,7 @@ const COMMITS = "echo 1 > n; git add n; git commit -qm c1; echo 2 > n; git commi
 const TOKEN = ["ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].join("");
 const KEPT = { isKept: true } as const;
 
-/** A session whose task did this and published it; paused. */
+/** A paused session whose task ran the script and published its work. */
 async function worked(home: TaskHome, hf: Holdfast, script: string): Promise<string> {
   const { session, task } = await home.start(hf, "the work");
   await turn(task, script);
@@ -34,29 +34,29 @@ async function eventsOf(hf: Holdfast, id: string, pattern: RegExp) {
   return found;
 }
 
-/** What an agent does, how the merge is refused, and in which words. */
+/** What the agent's commits have, how the agent makes them, and how the merge is refused. */
 const HOSTILE: readonly (readonly [what: string, script: string, code: string, words: RegExp])[] = [
   ["no commit of its own", "echo 1 > n", "merge_refused", /no commit of its own/],
   [
-    "a commit on nothing",
+    "a commit without a parent",
     "git checkout -q --orphan x; echo 1 > n; git add .; git commit -qm c",
     "merge_refused",
     /begin with nothing/,
   ],
   [
-    "a commit on another than the base",
+    "a commit that does not follow the base",
     "git reset -q --soft HEAD~1; echo 1 > n; git add .; git commit -qm c",
     "merge_refused",
     /they stand on/,
   ],
   [
-    "a forged parent that no repo has",
+    "a forged parent that does not exist",
     `echo 1 > n; git add .; t=$(git write-tree); c=$(printf 'tree %s\\nparent ${"1".repeat(40)}\\nauthor A <a@b> 1 +0000\\ncommitter A <a@b> 1 +0000\\n\\nx\\n' $t | git hash-object -t commit -w --stdin --literally); echo $c > .git/refs/heads/$(git branch --show-current)`,
     "merge_refused",
     /./,
   ],
   [
-    "a commit that is none",
+    "a malformed commit object",
     "echo 1 > n; git add .; t=$(git write-tree); c=$(printf 'tree %s\\nparent %s\\nauthor nobody\\ncommitter A <a@b> 1 +0000\\n\\nx\\n' $t $(git rev-parse HEAD) | git hash-object -t commit -w --stdin --literally); git update-ref HEAD $c",
     "merge_refused",
     /git refuses/,
@@ -68,43 +68,43 @@ const HOSTILE: readonly (readonly [what: string, script: string, code: string, w
     /git refuses/,
   ],
   [
-    "a file that does not exist",
+    "a file whose content does not exist",
     `echo 1 > n; t=$(printf '100644 blob ${"2".repeat(40)}\\tn\\n' | git mktree --missing); c=$(git commit-tree -p HEAD -m x $t); git update-ref HEAD $c`,
     "merge_refused",
     /./,
   ],
   [
-    "a secret in a file that is gone at the end",
+    "a secret in a file that a later commit removes",
     `echo 'token = "${TOKEN}"' > n; git add .; git commit -qm c1; echo 1 > n; git commit -qam c2`,
     "needs_review",
     /a secret in n \(.*in commit [0-9a-f]{12}\)/,
   ],
   [
-    "a secret in a message",
+    "a secret in a commit message",
     `echo 1 > n; git add .; git commit -qm 'with ${TOKEN}'`,
     "needs_review",
     /a secret in commit [0-9a-f]{12} \(.*its text\)/,
   ],
   [
-    "escapes in a message",
+    "terminal escapes in a commit message",
     "echo 1 > n; git add .; git commit -qm \"$(printf 'red \\033[31m')\"",
     "needs_review",
     /text that is not plain in commit/,
   ],
   [
-    "a submodule that is gone at the end",
+    "a submodule that a later commit removes",
     "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub; git commit -qm c1; git rm -q --cached sub; echo 1 > n; git add n; git commit -qm c2",
     "needs_review",
     /a submodule, sub/,
   ],
   [
-    "a link that leaves the tree, for a while",
+    "a link out of the tree that a later commit removes",
     "ln -s /etc/passwd l; git add .; git commit -qm c1; git rm -q l; echo 1 > n; git add n; git commit -qm c2",
     "needs_review",
     /a link that leaves the tree, l/,
   ],
   [
-    "a protected path, for a while",
+    "a protected path that a later commit removes",
     "mkdir -p .github; echo 1 > .github/x; git add .; git commit -qm c1; git rm -rq .github; echo 1 > n; git add n; git commit -qm c2",
     "needs_review",
     /a protected path, \.github\/x/,
@@ -116,13 +116,13 @@ const HOSTILE: readonly (readonly [what: string, script: string, code: string, w
     /more than 1000 commits/,
   ],
   [
-    "a .git in a tree, in other letters",
+    "a .Git in a tree, with a capital letter",
     "echo 1 > n; b=$(git hash-object -w n); t=$({ printf '100644 .Git\\0'; echo $b | xxd -r -p; } | git hash-object -t tree -w --stdin --literally); c=$(git commit-tree -p HEAD -m x $t); git update-ref HEAD $c",
     "merge_refused",
     /git refuses/,
   ],
   [
-    "a name that a file system takes for .git",
+    "a name that some file systems treat as .git",
     "echo 1 > n; b=$(git hash-object -w n); t=$({ printf '100644 git~1\\0'; echo $b | xxd -r -p; } | git hash-object -t tree -w --stdin --literally); c=$(git commit-tree -p HEAD -m x $t); git update-ref HEAD $c",
     "merge_refused",
     /git refuses/,
@@ -134,67 +134,67 @@ const HOSTILE: readonly (readonly [what: string, script: string, code: string, w
     /git refuses/,
   ],
   [
-    "a directory that is above itself",
+    "a .. in a tree",
     "echo 1 > n; b=$(git hash-object -w n); t=$({ printf '100644 ..\\0'; echo $b | xxd -r -p; } | git hash-object -t tree -w --stdin --literally); c=$(git commit-tree -p HEAD -m x $t); git update-ref HEAD $c",
     "merge_refused",
     /git refuses/,
   ],
   [
-    "a graft that hides what it stands on",
+    "a graft that hides an earlier commit",
     'b=$(git rev-parse HEAD); echo hidden > n; git add .; git commit -qm c1; echo 1 > n; git commit -qam c2; mkdir -p .git/info; echo "$(git rev-parse HEAD) $b" > .git/info/grafts',
     "merge_refused",
     /git refuses|does not give/,
   ],
   [
-    "a shallow mark below its own commits",
+    "a shallow boundary that hides an earlier commit",
     "echo hidden > n; git add .; git commit -qm c1; echo 1 > n; git commit -qam c2; git rev-parse HEAD > .git/shallow",
     "merge_refused",
     /./,
   ],
   [
-    "ten thousand million files in one commit, of eleven objects",
+    "a commit with ten billion files, made of eleven objects",
     "echo 1 > n; git add n; t=$(git write-tree); for d in 1 2 3 4 5 6 7 8 9 10; do t=$(for e in 0 1 2 3 4 5 6 7 8 9; do printf '040000 tree %s\\t%s\\n' $t $e; done | git mktree); done; c=$(git commit-tree -p HEAD -m bomb $t); c=$(git commit-tree -p $c -m after $(git write-tree)); git update-ref HEAD $c",
     "merge_refused",
     /change too much/,
   ],
   [
-    "a message of two megabytes",
+    "a commit message of two megabytes",
     "echo 1 > n; git add .; { echo x; echo; head -c 2000000 /dev/zero | tr '\\0' a; } | git commit -qF -",
     "merge_refused",
     /text of commit [0-9a-f]{12}/,
   ],
   [
-    "a secret in the name of an author",
+    "a secret in an author's name",
     `echo 1 > n; git add .; git commit -qm c --author 'A ${TOKEN} <a@b>'`,
     "needs_review",
     /a secret in commit [0-9a-f]{12}/,
   ],
   [
-    "escapes in the name of an author",
+    "terminal escapes in an author's name",
     "echo 1 > n; git add .; git commit -qm c --author \"$(printf 'A\\033[31m') <a@b>\"",
     "needs_review",
     /text that is not plain in commit/,
   ],
   [
-    "a secret in a header that no other program shows",
+    "a secret in a nonstandard commit header",
     `echo 1 > n; git add .; t=$(git write-tree); c=$(printf 'tree %s\\nparent %s\\nauthor A <a@b> 1 +0000\\ncommitter A <a@b> 1 +0000\\nnote ${TOKEN}\\n\\nx\\n' $t $(git rev-parse HEAD) | git hash-object -t commit -w --stdin); git update-ref HEAD $c`,
     "needs_review",
     /a secret in commit [0-9a-f]{12}/,
   ],
   [
-    "a message in an encoding in which it says something else",
+    "a commit message that hides terminal escapes in UTF-7",
     "echo 1 > n; git add .; git -c i18n.commitEncoding=UTF-7 commit -qm 'red +ABs-[31m'",
     "needs_review",
     /text that is not plain in commit/,
   ],
   [
-    "a message that a screen shows in another order",
+    "a commit message with a character that reverses the text on screen",
     "echo 1 > n; git add .; git commit -qm \"$(printf 'x \\342\\200\\256 y')\"",
     "needs_review",
     /text that is not plain in commit/,
   ],
   [
-    "a secret in the name of a file that is gone at the end",
+    "a secret in the name of a file that a later commit removes",
     `echo 1 > ${TOKEN}; git add .; git commit -qm c1; git rm -q ${TOKEN}; echo 1 > n; git add n; git commit -qm c2`,
     "needs_review",
     /a secret in /,
@@ -203,7 +203,7 @@ const HOSTILE: readonly (readonly [what: string, script: string, code: string, w
 
 describe("an agent's commits", () => {
   it.each(HOSTILE)(
-    "keep-1 keep-2 keep-3 are refused for %s: the user's repo has nothing of them",
+    "keep-1 keep-2 keep-3 are refused because of %s, and the user's repo gets nothing of them",
     async (_, script, code, words) => {
       using home = new TaskHome(FILES);
       commitFiles(home.main, { "z.txt": "z\n" }, "the second");
@@ -235,7 +235,7 @@ describe("an agent's commits", () => {
     180_000,
   );
 
-  it("keep-1 are read from a gitdir that the agent controls; its config, hooks and alternates lead nowhere outside", async () => {
+  it("keep-1 are read without using the config, hooks or alternates of the gitdir that the agent controls", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();
     const other = await worked(home, hf, "echo 'only here' > other");
@@ -258,11 +258,11 @@ describe("an agent's commits", () => {
     await hf.mergeSession(id, KEPT);
     expect(log(home).slice(-2)).toEqual(["c1", "c2"]);
     expect(existsSync(mark)).toBe(false);
-    // What another session has is not to be had by its name.
+    // Naming an object of another session does not give access to it.
     const third = await worked(
       home,
       hf,
-      // Other bytes under that name: git packs them without a look at what they are.
+      // Other bytes under the name of that object: git packs them without checking them.
       `echo x > x; o=.git/objects/$(git hash-object -w x | sed 's#^..#&/#'); mkdir -p .git/objects/${secret.slice(0, 2)}; cp $o .git/objects/${secret.slice(0, 2)}/${secret.slice(2)}
       t=$(printf '100644 blob ${secret}\\tother\\n' | git mktree --missing); c=$(git commit-tree -p HEAD -m x $t); git update-ref HEAD $c`,
     );

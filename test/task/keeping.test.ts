@@ -13,7 +13,7 @@ const FILES = { "a.txt": "1\n2\n3\n4\n5\n", "b.txt": "b\n" };
 const COMMITS = "echo 1 > n; git add n; git commit -qm c1; echo 2 > n; git commit -qam c2";
 const KEPT = { isKept: true } as const;
 
-/** A session whose task did this and published it; paused. */
+/** A paused session whose task ran the script and published its work. */
 async function worked(home: TaskHome, hf: Holdfast, script: string): Promise<string> {
   const { session, task } = await home.start(hf, "the work");
   await turn(task, script);
@@ -43,7 +43,7 @@ async function eventsOf(hf: Holdfast, id: string, pattern: RegExp) {
 }
 
 describe("a merge that keeps the agent's commits", () => {
-  it("keep-4 puts them on the branch with their authors, followed by its uncommitted work; the next task begins after these", async () => {
+  it("keep-4 puts them on the branch with their authors, followed by one commit of the uncommitted work", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();
     const id = await worked(
@@ -82,7 +82,7 @@ with a body'; echo rest > rest`,
     expect(readFileSync(join(home.main, "n"), "utf8")).toBe("2\n3\n4\n");
   });
 
-  it("keeps them unchanged when the branch has not moved, and keeps the result of a merge that the agent made", async () => {
+  it("keeps their ids if the branch has not moved, and makes a merge that the agent made a plain commit", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();
     const { session, task } = await home.start(hf, "the work");
@@ -101,7 +101,7 @@ with a body'; echo rest > rest`,
     expect(treeOf(home, "main")).toBe(treeOf(home, home.branchOf(session.id)));
   });
 
-  it("is refused if it would lose a person's commit, or with --squash; a conflict in one commit changes nothing", async () => {
+  it("is refused with --squash, on a conflict in any commit, or if it would lose a person's commit", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();
     const id = await worked(
@@ -129,7 +129,7 @@ with a body'; echo rest > rest`,
     expect(log(home).at(-1)).toBe("a person's");
   });
 
-  it("when killed at any of its records, is done once or not at all", async () => {
+  it("is done once or not at all when it is killed at any of its records", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();
     for (const [when = "", type = ""] of [

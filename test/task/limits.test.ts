@@ -20,22 +20,22 @@ if (!hasCgroups) console.log("left out: cgroups of sessions: none can be made he
 
 const nameOf = (task: Task) => task.sandbox?.cgroup?.name ?? "";
 
-/** Those of a session, wherever they are. */
+/** The cgroups of a session, wherever they are in the hierarchy. */
 const cgroupsOf = ({ id }: Session) => cgroupLeftovers((name) => !name.includes(id)).map(({ name }) => name);
 
-/** CAP_SYS_RESOURCE: without it, the kernel lets a process take back what we set. */
+/** CAP_SYS_RESOURCE: without it, the kernel lets the task lower its OOM score to that of Holdfast again. */
 const mayForbid =
   (BigInt(`0x${/^CapEff:\s+(\w+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? 0}`) >> 24n) %
     2n ===
   1n;
 if (!mayForbid) console.log("left out: that it stays the first choice: this user may not forbid another");
 
-/** As many as can be had, in a group of their own; says how many, and then does something else. */
+/** Forks up to `count` processes in a group of their own, prints how many it got, and then runs `then`. */
 const many = (count: number, then: string) =>
   `perl -e '$| = 1; setpgrp; for (1..${count}) { my $pid = fork; last unless defined $pid; if (!$pid) { sleep 60; exit } $n++ } print "started $n\\n"; ${then}'`;
 
 describe.skipIf(!hasSandbox || !hasCgroups)("the cgroup of a session", () => {
-  it("cgroup-1 holds all of a task, keeps it to its processes while another goes on, and is gone when it rests", async () => {
+  it("cgroup-1 limits a task's processes while another session goes on, and is removed when the task ends", async () => {
     using home = new TaskHome({ "holdfast.yaml": "quota: { processes: 20 }\n" });
     const hf = await home.open();
     const [wild, calm] = [await home.start(hf), await home.start(hf)];
@@ -59,7 +59,7 @@ describe.skipIf(!hasSandbox || !hasCgroups)("the cgroup of a session", () => {
     }
   });
 
-  it("cgroup-1 a cgroup that a crash left is taken over by the next task, or found by gc; one of another home is not", async () => {
+  it("cgroup-1 that a crash left is taken over by the next task or removed by gc, which keeps those of other homes", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -86,7 +86,7 @@ describe.skipIf(!hasSandbox || !hasCgroups)("the cgroup of a session", () => {
     }
   });
 
-  it("git that reads what an agent wrote is counted in one of its own", async () => {
+  it("does not count the git processes that read the agent's files, which have a cgroup of their own", async () => {
     using home = new TaskHome({ "holdfast.yaml": "quota: { processes: 1000 }\n" });
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -103,7 +103,7 @@ describe.skipIf(!hasSandbox || !hasCgroups)("the cgroup of a session", () => {
 });
 
 describe.skipIf(!hasSandbox)("a task in its sandbox", () => {
-  it("is ended first when memory runs out, and can't change that where Holdfast may forbid it", async () => {
+  it("has a higher OOM score than Holdfast, and can't lower it if Holdfast has CAP_SYS_RESOURCE", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -118,7 +118,7 @@ describe.skipIf(!hasSandbox)("a task in its sandbox", () => {
     await session.pause();
   });
 
-  it("has limits of open files, of core files and of one file", async () => {
+  it("has limits on open files, core files, file size and processes", async () => {
     using home = new TaskHome({ "holdfast.yaml": "quota: { disk_mb: 8 }\n" });
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -138,7 +138,7 @@ describe("capsule.setup", () => {
     "i=0; while [ $i -lt 300 ]; do i=$((i+1)); head -c 2000000 /dev/zero > f$i; sleep 0.1; done";
 
   it.each(["overlay", "worktree"])(
-    "is ended when it takes more of the disk than a task may, and nothing of it is left (%s)",
+    "is ended when it exceeds the disk quota of a task, and nothing of it is left (%s)",
     async (strategy) => {
       using home = new TaskHome({
         "setup.sh": endless,
@@ -159,7 +159,7 @@ describe("capsule.setup", () => {
     },
   );
 
-  it.skipIf(!hasSandbox || !hasCgroups)("cgroup-1 is counted with its session's processes", async () => {
+  it.skipIf(!hasSandbox || !hasCgroups)("cgroup-1 counts against its session's process quota", async () => {
     using home = new TaskHome({
       "setup.sh": `${many(500, "kill 9, 0")}; true\n`,
       "holdfast.yaml": "capsule: { setup: sh ./setup.sh }\nquota: { processes: 20 }\n",

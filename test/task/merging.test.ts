@@ -1,5 +1,5 @@
 /**
- * The work of sessions, merged into one of the user's branches.
+ * Merges of a session's work into one of the user's branches.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { inCapsule, sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 const FILES = { "a.txt": "1\n2\n3\n4\n5\n", "b.txt": "b\n" };
 
-/** A session whose task did this and published it; paused. */
+/** A paused session whose task ran the script and published its work. */
 async function worked(home: TaskHome, hf: Holdfast, script: string): Promise<string> {
   const { session, task } = await home.start(hf, `it did ${script}`);
   await turn(task, script);
@@ -41,7 +41,7 @@ async function eventsOf(hf: Holdfast, id: string, pattern: RegExp) {
 }
 
 describe("a merge", () => {
-  it("brings the work onto the branch as it is now, and the next task begins there", async () => {
+  it("puts the work on the branch's current tip, and the next task begins there", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();
     const id = await worked(home, hf, "echo n > n.txt");
@@ -72,7 +72,7 @@ describe("a merge", () => {
     expect(gitIn(home.main, "rev-list", "--count", "--merges", "main")).toBe("0");
   });
 
-  it("squashed, is followed by its record: the next task begins at the branch, and only new work is merged", async () => {
+  it("that is squashed makes one commit; the next task begins there, and the next merge takes only new work", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();
     const id = await worked(home, hf, "echo n > n.txt");
@@ -88,7 +88,7 @@ describe("a merge", () => {
     expect(readFileSync(join(home.main, "n.txt"), "utf8")).toBe("n\nchanged\n");
   });
 
-  it("takes a person's commits on the session's branch along, and the session goes on after them", async () => {
+  it("includes a person's commits on the session's branch, and the session goes on after them", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();
     const id = await worked(home, hf, "echo n > n.txt");
@@ -103,7 +103,7 @@ describe("a merge", () => {
     expect(readFileSync(join(home.main, "n.txt"), "utf8")).toBe("n, mended\nmore\n");
   });
 
-  it("with a conflict is recorded with its paths, and changes nothing; neither does one with a dirty checkout or unpublished work", async () => {
+  it("with a conflict changes nothing and records the paths; one with unpublished work is refused", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();
     const nothing = await hf.openSession({ repo: home.main });
@@ -138,7 +138,7 @@ describe("a merge", () => {
     expect(fingerprint(home.main)).toBe(before);
   });
 
-  it("merge-1 has the tree that was verified: it is done again if the branch moved meanwhile, and not at all if a check fails", async () => {
+  it("merge-1 takes only the tree that was verified: it verifies again if the branch moves, and stops if a check fails", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();
     const id = await worked(home, hf, "echo n > n.txt");
@@ -169,7 +169,7 @@ describe("a merge", () => {
     });
   });
 
-  it("when killed at any of its records, is done once or not at all", async () => {
+  it("is done once or not at all when it is killed at any of its records", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();
     for (const [when = "", type = ""] of [
@@ -196,7 +196,7 @@ describe("a merge", () => {
     }
   });
 
-  it("when killed while the files move along, is completed later", async () => {
+  it("is completed later when it is killed while it updates the files of the user's checkout", async () => {
     using home = new TaskHome({ ...FILES, ".gitattributes": "*.txt filter=kill\n" });
     const hf = await home.open();
     const id = await worked(home, hf, "echo n > n.txt");

@@ -1,5 +1,6 @@
 /**
- * The network of a task, through the product: what its lane names is reached and nothing else, and both are on record.
+ * The network of a task, end to end: it reaches the hosts that its lane names and no others, and both are on
+ * record.
  */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
@@ -18,7 +19,7 @@ import { acceptFile } from "../support/trust.ts";
 const hasCurl = findProgram("curl") !== undefined;
 if (!hasSandbox || !hasCurl) console.log("left out: the network of a task: it needs bubblewrap and curl");
 
-/** A server of this machine's, which says one word. */
+/** A server on this machine that answers each request with one word. */
 class Word implements AsyncDisposable {
   readonly #server: Server;
 
@@ -46,7 +47,7 @@ class Word implements AsyncDisposable {
 const ask = (port: number) => `curl -sS --max-time 10 http://localhost:${port}/ 2>&1; echo`;
 
 describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
-  it("network-1 what the task was given is reached; the rest of this machine and the world is not, and both are on record", async () => {
+  it("network-1 reaches only the hosts that the task was given, and records what it allowed and refused", async () => {
     using home = new TaskHome();
     await using reached = await Word.say("REACHED");
     await using hidden = await Word.say("HIDDEN");
@@ -72,7 +73,7 @@ describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
     await session.close();
   });
 
-  it("network-1 hosts that were asked for are recorded, however long the name, and also when the turn used up the budget", async () => {
+  it("network-1 records refused hosts up to a limit, even with long names and after the turn used up the budget", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const session = await hf.openSession({ repo: home.main, title: "asks", budget: { turns: 1 } });
@@ -86,17 +87,17 @@ describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
     for await (const { type, data } of hf.readJournal(session.id)) records.set(type, data);
     expect(records.get("network_used")).toMatchObject({ allowed: [], more: { allowed: 0, refused: 11 } });
     expect(JSON.stringify(records.get("network_used"))).toContain(`${long}:65535`);
-    // The checkpoint behind the turn is taken all the same.
+    // The checkpoint after the turn is taken as usual.
     expect(records.has("checkpoint_taken")).toBe(true);
     expect(session.state.status).toBe("paused");
     await session.release();
   });
 
-  it("network-1 counts from before a change of the capsule's holder are recorded with the rest", async () => {
+  it("network-1 keeps its counts when the capsule gets a new holder", async () => {
     using temp = new TempDir();
     const lane = { name: "none", isReadOnly: false, isWithoutCommands: false, hosts: [], tools: usualTools };
     const network = RoomNetwork.of(temp.path, lane, []);
-    // The second one knows nothing of the first.
+    // Each host is asked for in a new namespace, which knows nothing of the one before.
     for (const host of ["first.example", "second.example", "second.example"]) {
       await using namespace = await TestNamespace.start();
       const env = await network.environment({ network: namespace.enter });
@@ -112,7 +113,7 @@ describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
     await network.close();
   });
 
-  it("a host that is allowed while the task runs is reached from then on; the next task has it no more", async () => {
+  it("reaches a host as soon as a person allows it, and until the task ends", async () => {
     using home = new TaskHome();
     await using word = await Word.say("REACHED");
     const hf = await home.open();
@@ -127,7 +128,7 @@ describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
     await session.close();
   });
 
-  it("a person sees the server that listens on a leased port, as long as the task has it", async () => {
+  it("lets a person reach a server on a leased port until the task ends", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { ports: [PORT] }\n" });
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -141,7 +142,7 @@ describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
     await session.close();
   });
 
-  it("network-1 what set-up asked for is on record, and without any host it is told which one it was refused", async () => {
+  it("network-1 records the hosts that set-up asked for, and the error names the one that was refused", async () => {
     using home = new TaskHome();
     await using word = await Word.say("FETCHED");
     const config = (hosts: string) =>
@@ -177,7 +178,7 @@ describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
     ]);
   });
 
-  it("set-up reaches the hosts that a person accepted for it, and none before", async () => {
+  it("lets set-up reach its hosts only after a person accepted them", async () => {
     using home = new TaskHome();
     await using word = await Word.say("FETCHED");
     const setup = `curl -s --max-time 10 http://localhost:${word.port}/ > fetched || true`;
@@ -196,7 +197,7 @@ describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
   });
 });
 
-/** As soon as something listens there. */
+/** Retries until something listens on the port. */
 async function wordAt(port: number, attempts = 200): Promise<string> {
   for (let attempt = 1; ; attempt += 1) {
     try {

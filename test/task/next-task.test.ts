@@ -23,7 +23,7 @@ describe("the next task of a session", () => {
     return { said: said.trimEnd(), ...end };
   };
 
-  it("begins with what the last one left: published, unpublished, unchanged, returned, forked", async () => {
+  it("begins with the files that the last one left: published, unpublished, taken back, forked or merged", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -53,7 +53,7 @@ describe("the next task of a session", () => {
     expect((await one(hf, session.id, "ls")).said).toBe("a.txt\nfive\nfour\none\nthree\ntwo");
   });
 
-  it("a submodule that came with a later commit is in the branch", async () => {
+  it("does not lose a submodule that a later commit of the user added", async () => {
     using home = new TaskHome();
     const other = makeRepo(home.join("other"));
     const hf = await home.open();
@@ -72,7 +72,7 @@ describe("the next task of a session", () => {
     expect(gitIn(home.main, "diff", "--name-only", "main", `${branch}`)).toBe("new");
   });
 
-  it("where a submodule points is what the base says, also of a commit that a person added meanwhile", async () => {
+  it("keeps a submodule at the commit to which a person moved it on the session's branch", async () => {
     using home = new TaskHome();
     const other = makeRepo(home.join("other"));
     execFileSync("git", ["-c", "protocol.file.allow=always", "submodule", "add", "-q", other, "mod"], {

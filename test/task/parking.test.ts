@@ -8,7 +8,7 @@ import { drive, parkedSession, parkingAgent, queued } from "../support/parking.t
 import { TaskHome } from "../support/tasks.ts";
 
 describe("a task that is parked", () => {
-  it("park-1 is open, with its turn closed, its files in a checkpoint and nothing running; it goes on with them", async () => {
+  it("park-1 has no open turn and no process, keeps its files in a checkpoint, and goes on with them", async () => {
     using home = new TaskHome();
     const session = await queued(home);
     const until = "2026-11-16T20:00:00.000Z";
@@ -25,7 +25,7 @@ describe("a task that is parked", () => {
     expect(session.state.task?.snapshot?.turn).toBe(1);
     expect(workDue(session.state).kind).toBe("nothing");
     expect(home.strays()).toEqual([]);
-    // Another process goes on with it, when it was let.
+    // Another process goes on with it after it is unparked.
     await session.pause("idle");
     const hf = await home.open();
     expect((await hf.diffSession(session.id)).stat.insertions).toBe(1);
@@ -34,7 +34,7 @@ describe("a task that is parked", () => {
     await resumed.append("task_unparked", { task: 1, by: "user:ani" });
     await drive(home, resumed, agent);
     expect(resumed.state.task?.parked).toEqual({ reason: "key", until: null, detail: "x".repeat(500) });
-    // Whatever its agent did about its turn.
+    // The checkpoint is taken even if the agent did not end its turn.
     expect(resumed.state.task?.snapshot?.turn).toBe(2);
     await resumed.append("task_unparked", { task: 1, by: "user:ani" });
     await drive(home, resumed, agent);

@@ -10,7 +10,7 @@ import { inCapsule, sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 /** The records of a rebase, in their order. */
 const RECORDS = ["snapshot_taken", "publishing_started", "work_published"];
-/** In the long run each program is one of these. */
+/** The programs at which the rebase is killed, by number. The long run tries each one. */
 const PROGRAMS = process.env["HOLDFAST_LONG"] ? Array.from({ length: 80 }, (_, at) => at + 1) : [10, 20];
 
 const CUTS = [
@@ -21,7 +21,7 @@ const CUTS = [
   ...PROGRAMS.map((count) => ({ when: "at", what: String(count) })),
 ];
 
-/** Two tasks, an ignored file, and something that git has in no tree. */
+/** A session with two tasks, an ignored file and an empty directory, which git has in no tree. */
 async function worked(home: TaskHome, hf: Holdfast): Promise<string> {
   const { session, task } = await home.start(hf, "the work");
   await turn(task, "echo n > n.txt; echo ignored > x.log; echo '*.log' > .gitignore; mkdir empty");
@@ -33,11 +33,11 @@ async function worked(home: TaskHome, hf: Holdfast): Promise<string> {
   return session.id;
 }
 
-it(`a rebase that is killed, ${CUTS.length} times, loses nothing and is completed when it is run again`, {
+it(`a rebase that is killed at any of ${CUTS.length} points loses nothing and is completed when it is run again`, {
   timeout: 30 * 60_000,
 }, async () => {
   using home = new TaskHome({ "a.txt": "1\n2\n3\n4\n5\n" });
-  // Of its own, git would clear up now and then.
+  // Otherwise git would start a gc of its own now and then.
   gitIn(home.main, "config", "gc.auto", "0");
   const hf = await home.open();
   const cut: string[] = [];
@@ -88,7 +88,7 @@ it(`a rebase that is killed, ${CUTS.length} times, loses nothing and is complete
     await session.pause();
     expect((await hf.auditSession(id)).findings, which).toEqual([]);
   }
-  // All of the records were met, and some of the programs.
+  // The kill hit each of the records, and at least one of the programs.
   expect(cut).toEqual(
     expect.arrayContaining(CUTS.slice(0, 2 * RECORDS.length).map(({ when, what }) => `${when} ${what}`)),
   );

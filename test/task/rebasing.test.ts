@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { commitFiles, fingerprint, gitIn } from "../support/repo.ts";
 import { inCapsule, sandbox, TaskHome, turn } from "../support/tasks.ts";
 
-it("a rebase puts commits and files on the newer branch, keeps the old tip, and changes nothing where they collide", async () => {
+it("a rebase moves commits and files onto the newer branch and keeps the old tip; a conflict changes nothing", async () => {
   using home = new TaskHome({ "a.txt": "1\n2\n3\n4\n5\n", "b.txt": "b\n" });
   const hf = await home.open();
   const { session, task } = await home.start(hf, "the work");
@@ -26,7 +26,7 @@ it("a rebase puts commits and files on the newer branch, keeps the old tip, and 
   expect(gitIn(home.main, "merge-base", "--is-ancestor", "main", branch)).toBe("");
   expect(gitIn(home.main, "for-each-ref", "--points-at", old, "--format=%(refname)")).toContain("/tips/");
   expect(fingerprint(home.main)).toBe(before);
-  // The task's own change, and nothing of what came in.
+  // The diff has only the task's own change, and nothing of the newer branch.
   expect((await hf.diffSession(session.id)).stat).toMatchObject({ paths: ["a.txt"], insertions: 1 });
   const resumed = await hf.resumeSession(session.id);
   expect(await inCapsule(hf, resumed, "cat a.txt c.txt n.txt x.log; git status --porcelain | wc -l")).toMatch(

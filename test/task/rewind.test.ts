@@ -11,7 +11,7 @@ import { gitIn } from "../support/repo.ts";
 const inHome = (text: string) => (hasSandbox ? `echo ${text} > "$HOME/talk"; ` : "");
 
 describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
-  it("rewind-1 files, HOME and conversation go back and forward; numbers are never used again", async () => {
+  it("rewind-1 takes files, HOME and history back and forward, and never uses a turn number again", async () => {
     using home = new CarryHome(strategy);
     const hf = await home.hf();
     for (const turn of [1, 2, 3, 4])
@@ -34,13 +34,13 @@ describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
     }
     expect((await home.task("cat file; ls *.log; echo 5 > t5")).said).toBe("2\n1.log\n2.log");
     expect(await turns()).toEqual([1, 2, 5]);
-    // The next commit stands on that turn's tip; the one that the branch had is kept.
+    // The next commit follows that turn's tip, and the tip that the branch had is kept.
     expect(home.git("rev-parse", `${home.branch}^`)).toBe(tips[1]);
     const [, , , , published] = await home.records("work_published");
     expect(published?.["replaced"]).toBe(tips[3]);
     expect(home.git("cat-file", "-t", tips[3] ?? "")).toBe("commit");
     expect(home.git("for-each-ref", "--contains", tips[3] ?? "", "refs/holdfast/")).not.toBe("");
-    // Undone: turn 5 is left behind, and the next one is 6.
+    // Forward again: turn 5 is left out, and the next one is 6.
     await hf.rewindSession(home.id, 4);
     expect(await turns()).toEqual([1, 2, 3, 4]);
     expect((await home.task("cat file t3 t4; ls t5 2>&1 || true; echo 6 > t6")).said).toContain(
@@ -59,7 +59,7 @@ describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
     expect((await hf.auditSession(home.id)).findings).toEqual([]);
   });
 
-  it("rewind-1 goes back to the very beginning; a turn that does not exist is refused, and nothing changes", async () => {
+  it("rewind-1 goes back to the very beginning if asked to, and refuses a turn that does not exist", async () => {
     using home = new CarryHome(strategy);
     const hf = await home.hf();
     await home.task(`${inHome("1")}echo 1 > one; echo kept > kept.log`);
@@ -71,7 +71,7 @@ describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
     expect((await home.task("cat one kept.log")).said).toBe("1\nkept");
   });
 
-  it("rewind-1 a rewind that is cut off after its record is completed by the session's next owner", async () => {
+  it("rewind-1 is completed by the session's next owner if it is cut off after its record", async () => {
     using home = new CarryHome(strategy);
     const hf = await home.hf();
     await home.task(`${inHome("1")}echo 1 > file`);
@@ -99,7 +99,7 @@ describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
   });
 
   it.each(["after", "before"] as const)(
-    "rewind-1 cut off %s its files were made: going on, and putting them away, finish it",
+    "rewind-1 that is cut off %s its files were made is finished by the next task or a teardown",
     async (when) => {
       using home = new CarryHome(strategy);
       const hf = await home.hf();
@@ -116,7 +116,7 @@ describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
     },
   );
 
-  it("a branch tip from before the rewind survives gc of the home", async () => {
+  it("keeps the branch's former tip, which gc of the home does not remove", async () => {
     using home = new CarryHome(strategy);
     const hf = await home.hf();
     for (const turn of [1, 2]) await home.task(`echo ${turn} > t${turn}`);
@@ -124,13 +124,13 @@ describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
     await hf.rewindSession(home.id, 1);
     await home.task("echo 3 > t3");
     const kept = home.git("for-each-ref", "--format=%(refname)", "--points-at", tip);
-    // Whatever is young stays anyway.
+    // gc keeps young refs anyway, so these have to look old.
     for (const ref of kept.split("\n")) utimesSync(join(home.main, ".git", ref), 0, 0);
     await hf.gc();
     expect(home.git("for-each-ref", "--format=%(refname)", "--points-at", tip)).toBe(kept);
   });
 
-  it("after a merge, the session gets the user's present branch, and its own branch continues from there", async () => {
+  it("after a merge continues from the user's current branch, and so does the session's own branch", async () => {
     using home = new CarryHome(strategy);
     const hf = await home.hf();
     await home.task("echo 1 > one");
@@ -138,7 +138,7 @@ describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
     gitIn(home.main, "merge", "-q", "--ff-only", home.branch);
     const tip = home.git("rev-parse", home.branch);
     await hf.rewindSession(home.id, 1);
-    // The session gets the user's present branch with the merge.
+    // The user's branch has the work of both tasks.
     const next = await home.task("ls; echo 3 > three");
     expect(next.said).toContain("two");
     expect(home.git("rev-parse", `${home.branch}^`)).toBe(tip);

@@ -31,7 +31,7 @@ function trusting(home: TaskHome): Disposable {
   };
 }
 
-describe.skipIf(!isRoot || !hasSandbox)("a task of root's", () => {
+describe.skipIf(!isRoot || !hasSandbox)("a task that root starts", () => {
   it.each([
     ["all objects, as umask 077 makes them", (objects: string) => chmodAll("go-rwx", objects)],
     ["one directory", (objects: string) => chmodSync(join(objects, "pack"), 0o700)],
@@ -42,7 +42,7 @@ describe.skipIf(!isRoot || !hasSandbox)("a task of root's", () => {
         for (const name of readdirSync(join(objects, "pack"))) chmodSync(join(objects, "pack", name), 0o400);
       },
     ],
-  ])("user-1 is refused where its user can't read the repo: %s; and nothing is changed", async (_, close) => {
+  ])("user-1 is refused if its user can't read the repo (%s), and nothing is changed", async (_, close) => {
     using home = new TaskHome();
     const objects = join(home.main, ".git", "objects");
     close(objects);
@@ -56,7 +56,7 @@ describe.skipIf(!isRoot || !hasSandbox)("a task of root's", () => {
     });
     expect(session.state.task).toBeNull();
     expect(fingerprint(home.main)).toEqual(before);
-    // The way out that it names is one.
+    // The command that the error names solves it.
     chmodAll("go+rX", objects);
     const task = await hf.startTask(session, sandbox);
     expect(await turn(task, "git log --oneline | wc -l; id -u")).toMatch(/^\d+\n[1-9]\d*$/);
@@ -64,7 +64,7 @@ describe.skipIf(!isRoot || !hasSandbox)("a task of root's", () => {
     await session.pause();
   });
 
-  it("user-1 runs as the repo's owner, who can read what only they can", async () => {
+  it("user-1 runs as the repo's owner, and can read files that only the owner can read", async () => {
     using home = new TaskHome();
     using _ = trusting(home);
     execFileSync("chown", ["-R", `${NOBODY}:${NOBODY}`, home.main]);
@@ -78,7 +78,7 @@ describe.skipIf(!isRoot || !hasSandbox)("a task of root's", () => {
     await session.pause();
   });
 
-  it("user-1 leaves no file on the host with another user's rights, whatever it tries", async () => {
+  it("user-1 leaves no setuid file and no setgid file of root's group on the host", async () => {
     using home = new TaskHome({
       "holdfast.yaml": "capsule: { setup: sh ./setup.sh }\n",
       "setup.sh": "cp /bin/true set-up; chmod 6755 set-up; mkdir -p shared; chmod 2775 shared; true\n",
@@ -95,14 +95,14 @@ describe.skipIf(!isRoot || !hasSandbox)("a task of root's", () => {
     await task.end("done");
     await session.pause();
     expect(powerful(home.path)).toEqual([]);
-    // It would have been found.
+    // The search does find such a file.
     writeFileSync(home.join("planted"), "", { mode: 0o755 });
     chmodSync(home.join("planted"), 0o4755);
     expect(powerful(home.path)).toEqual([home.join("planted")]);
   });
 });
 
-/** Whatever has its owner's power, and what has that of root's group. */
+/** All setuid files, and the setgid files of root's group. */
 function powerful(dir: string): string[] {
   const ask = [dir, "(", "-perm", "/4000", "-o", "-perm", "/2000", "-gid", "0", ")"];
   return execFileSync("find", ask, { encoding: "utf8" }).split("\n").filter(Boolean);

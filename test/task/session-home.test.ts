@@ -1,5 +1,6 @@
 /**
- * HOME belongs to the session: what an agent keeps there goes on with it, and goes back with it.
+ * HOME belongs to the session: an agent finds its files there again in the next task and in a fork, and after
+ * a retry or a restore.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +15,7 @@ import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 if (!hasSandbox) console.log("left out: the HOME of a session: without a sandbox it is the user's own");
 
-/** All that a home's stores hold. */
+/** Whether an object in one of the home's stores has the text. */
 function inStores(home: TaskHome, text: string): boolean {
   return readdirSync(join(home.dir, "repos")).some((key) => {
     const gitDir = join(home.dir, "repos", key, "store.git");
@@ -26,7 +27,7 @@ function inStores(home: TaskHome, text: string): boolean {
 }
 
 describe.skipIf(!hasSandbox)("the HOME of a session", () => {
-  it("checkpoint-1 is there for the next task, and a fork has HOME of its own turn", async () => {
+  it("checkpoint-1 is there for the next task, and a fork gets it as it was at the end of its turn", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -53,7 +54,7 @@ describe.skipIf(!hasSandbox)("the HOME of a session", () => {
     expect(told).toEqual(["one empty link talk", "one two empty link talk", "one two three empty link talk"]);
   });
 
-  it("checkpoint-1 a credential is in no snapshot and no fork, and is there for the next task", async () => {
+  it("checkpoint-1 keeps credentials for the next task, and has them in no snapshot and no fork", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -83,7 +84,7 @@ describe.skipIf(!hasSandbox)("the HOME of a session", () => {
     await fork.pause();
   });
 
-  it("snapshot-3 caches are left out, files beyond a limit are named, and an unchanged HOME has the same snapshot", async () => {
+  it("snapshot-3 has a snapshot without caches and too large files, which stays the same while nothing changes", async () => {
     using home = new TaskHome({ "holdfast.yaml": "capsule: { max_home_mb: 1 }\n" });
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -99,7 +100,7 @@ describe.skipIf(!hasSandbox)("the HOME of a session", () => {
     expect(inStores(home, "CACHED")).toBe(false);
     expect(inStores(home, "small")).toBe(true);
     expect(homes.every(({ omitted }) => omitted === 1)).toBe(true);
-    // Each turn has two here: at its end, and one that the test takes.
+    // Each turn has two snapshots: one at its end, and one that the test takes.
     const [first, , second, , third] = homes.map(({ snapshot }) => snapshot);
     expect(first).toBe(second);
     expect(third).not.toBe(second);
@@ -110,7 +111,7 @@ describe.skipIf(!hasSandbox)("the HOME of a session", () => {
     await session.pause();
   });
 
-  it("snapshot-3 a HOME that is very deep or has very many files does not fail: files beyond the limits are counted", async () => {
+  it("snapshot-3 may be very deep or have very many files: the snapshot succeeds, and counts what it leaves out", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -144,7 +145,7 @@ describe.skipIf(!hasSandbox)("the HOME of a session", () => {
     await fork.pause();
   });
 
-  it("checkpoint-1 after a teardown, and after it was deleted from outside, restore brings it back", async () => {
+  it("checkpoint-1 survives a teardown, and restore brings it back after it was deleted from outside", async () => {
     using home = new TaskHome();
     const { hf, session } = await home.atRest('echo talk > "$HOME/.talk"; echo work > work');
     await hf.tearDownSession(session.id);
@@ -154,7 +155,7 @@ describe.skipIf(!hasSandbox)("the HOME of a session", () => {
     expect(readFileSync(home.sessionDir(session.id, "home/.talk"), "utf8")).toBe("talk\n");
   });
 
-  it("of an earlier version, one for each task: the last one goes on as the session's", async () => {
+  it("takes over the HOME of the last task from an earlier version, which had one for each task", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -168,7 +169,7 @@ describe.skipIf(!hasSandbox)("the HOME of a session", () => {
     await session.pause();
   });
 
-  it("checkpoint-1 retry begins with HOME as it was when its task began", async () => {
+  it("checkpoint-1 is the same for a retry as it was when the task began", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, script('echo first > "$HOME/talk"'));
@@ -203,7 +204,8 @@ describe("a running process", () => {
     const hf = await home.open();
     const session = await hf.openSession({ repo: home.main });
     const task = await hf.startTask(session, { sandbox: false });
-    // Two files that have as many lines at every moment but a short one, and many between them that take time to read.
+    // Two files that have the same number of lines, except for a moment, and many files between them that
+    // take time to read.
     const writer = "while true; do echo 1 >> a; echo 1 >> z; done";
     await turn(
       task,
@@ -225,8 +227,8 @@ describe("a running process", () => {
   });
 });
 
-describe("which files of HOME are kept", () => {
-  it("names decide: credentials wherever they are, caches by their path", () => {
+describe("the files of HOME that no snapshot has", () => {
+  it("are credentials in any directory, and caches by their path", () => {
     const isLeft = isLeftInHome(DEFAULT_EXCLUDE);
     for (const path of [
       ".claude/.credentials.json",

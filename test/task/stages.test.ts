@@ -7,14 +7,14 @@ import { parseTaskSpec } from "../../src/contract/index.ts";
 import { TestChild } from "../support/children.ts";
 import { TaskHome } from "../support/tasks.ts";
 
-/** A kill just before the record, and the task's outcome after it is continued. */
+/** The process is killed just before the record `fatal`; the task has this outcome after it continued. */
 const CUTS = [
   // Nothing of the task is on record: it begins anew.
   { fatal: "task_started", outcome: "unverified", runs: 1 },
   // No record shows that its agent ended.
   { fatal: "turn_started", outcome: "interrupted", runs: 0 },
   { fatal: "turn_ended", outcome: "interrupted", runs: 1 },
-  // Its agent had: what it left is kept as what it is.
+  // The agent had ended, and its work is kept.
   { fatal: "publishing_started", outcome: "unverified", runs: 1 },
   { fatal: "work_published", outcome: "unverified", runs: 1 },
   { fatal: "summary_written", outcome: "unverified", runs: 1 },
@@ -25,7 +25,7 @@ const REPORTS = ["result.json", "summary.md", "trace.json"];
 const textOr = (path: string) => (existsSync(path) ? readFileSync(path, "utf8") : "");
 
 describe("the stages of a task", () => {
-  it("stages-1 continue where the task was cut off, and run no agent again that had ended", async () => {
+  it("stages-1 continue where the task was cut off, without running an agent again that had ended", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     await Promise.all(
@@ -47,7 +47,7 @@ describe("the stages of a task", () => {
           fatal,
         ).toBe(fatal === "task_ended");
         await run();
-        // What a task tells of itself is made again, the same.
+        // The artifacts are written again, with the same content.
         if (fatal === "task_ended") expect(reports()).toEqual(before);
         expect(JSON.parse(reports()[0] ?? "")).toMatchObject({ session_id: id, result: outcome });
         const { task } = await hf.showSession(id);
@@ -58,7 +58,7 @@ describe("the stages of a task", () => {
     );
   });
 
-  it("are on record, in order", async () => {
+  it("are recorded in order", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const session = await hf.openSession({ repo: home.main, title: "stages" });
@@ -82,8 +82,8 @@ describe("the stages of a task", () => {
   });
 });
 
-describe("what a task is asked to be", () => {
-  it("is read from journals of before there were adapters", () => {
+describe("the spec of a task", () => {
+  it("can be read from journals that were written before there were adapters", () => {
     const before = {
       command: ["make"],
       definition: "exec:make",

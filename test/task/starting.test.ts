@@ -5,7 +5,7 @@ import { gitIn } from "../support/repo.ts";
 import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 describe("the start of a task", () => {
-  it("a capsule that was made and never recorded is replaced by the next, and the session goes on", async () => {
+  it("replaces a capsule that a crash left without a record", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     await using child = new TestChild("die-before-record.ts", [home.dir, home.main]);
@@ -20,7 +20,7 @@ describe("the start of a task", () => {
     await resumed.pause();
   });
 
-  it("a task that can't be started takes nothing from its session", async () => {
+  it("leaves the session's files as they were if it fails", async () => {
     using home = new TaskHome({
       "package.json": "{}",
       "holdfast.yaml": "capsule: { setup: '! grep -q broken package.json' }\n",
@@ -37,7 +37,7 @@ describe("the start of a task", () => {
     expect(await hf.discardUnused(await hf.resumeSession(session.id))).toBe(false);
   });
 
-  it("gitdir-1 the next task gets what a failed task left, and no other process reads its gitdir", async () => {
+  it("gitdir-1 gives the next task a failed task's files, and no other session can read that task's commits", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -54,7 +54,7 @@ describe("the start of a task", () => {
     await other.session.pause();
   });
 
-  it("a request that an archived or closed session refuses leaves nothing behind", async () => {
+  it("a restore or teardown that an archived session refuses leaves no capsule behind", async () => {
     using home = new TaskHome();
     const { hf, session } = await home.atRest("echo a > a");
     await hf.archiveSession(session.id);
@@ -63,7 +63,7 @@ describe("the start of a task", () => {
     expect(existsSync(home.capsuleDir(session.id))).toBe(false);
   });
 
-  it("a branch that another program moved is not overwritten", async () => {
+  it("a task does not overwrite its branch if another program moved it", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);

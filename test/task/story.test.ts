@@ -1,5 +1,5 @@
 /**
- * The summary for an agent that does not know its session.
+ * The story of a session, for an agent that does not know it.
  */
 import { describe, expect, it } from "vitest";
 import type { HistoryTurn } from "../../src/session/index.ts";
@@ -46,7 +46,7 @@ describe("the story of a session", () => {
     expect(short).toMatch(/ask 1\n\n\(Turns left out here: 17\.\)\n\n## Turn 19/);
   });
 
-  it("tells the last messages and calls of a turn that has many", () => {
+  it("tells only the last messages of a turn that has many, and counts the earlier ones", () => {
     const story = tell([turn(1, ...Array.from({ length: 30 }, (_, index) => said(`m${index}.`)))]);
     expect(story).toContain("- 24 earlier messages");
     expect(story).not.toContain("m23.");

@@ -21,8 +21,8 @@ const isRoot = process.getuid?.() === 0;
 const NOBODY = 65534;
 if (!isRoot) console.log("left out: repos of another user: only root can make one");
 
-describe("a repo that stands in the way", () => {
-  it("repo-2 a bare repo that is part of a commit is not used, unless the user asks for it", async () => {
+describe("a repo that is possibly not the user's own", () => {
+  it("repo-2 is refused if it is a bare repo inside another repo, unless the user's git settings name it as safe", async () => {
     using home = new TaskHome();
     const inner = join(home.main, "fixtures/evil.git");
     mkdirSync(join(home.main, "fixtures"));
@@ -36,19 +36,19 @@ describe("a repo that stands in the way", () => {
     try {
       writeFileSync(join(user, ".gitconfig"), `[safe]\n\tdirectory = ${inner}\n`);
       expect(await hf.resolveRepo(inner)).toBe(inner);
-      // What the repo says of itself is no word of the user's.
+      // A repo can't name itself as safe in its own config.
       writeFileSync(join(user, ".gitconfig"), "");
       gitIn(inner, "config", "safe.directory", inner);
       await expect(hf.resolveRepo(inner)).rejects.toMatchObject({ code: "unsafe_repo" });
     } finally {
       delete process.env[USER_HOME];
     }
-    // One that stands for itself is.
+    // A bare repo outside other repos is used.
     gitIn(home.path, "clone", "-q", "--bare", home.main, "plain.git");
     expect(await hf.resolveRepo(home.join("plain.git"))).toBe(home.join("plain.git"));
   });
 
-  it("repo-2 a gitdir that names another directory as its checkout, or is one of Holdfast's, is not used", async () => {
+  it("repo-2 is refused if its gitdir names another directory as its checkout, or is a store of Holdfast's", async () => {
     using home = new TaskHome();
     const { hf } = await home.atRest("echo work > work");
     const claiming = makeRepo(home.join("victim/claiming"));
@@ -60,7 +60,7 @@ describe("a repo that stands in the way", () => {
     const store = join(home.dir, "repos", key, "store.git");
     writeFileSync(home.join("pointing/.git"), `gitdir: ${store}\n`);
     await expect(hf.resolveRepo(home.join("pointing"))).rejects.toMatchObject({ code: "not_a_repo" });
-    // Worktrees and submodules are what they say.
+    // Linked worktrees and submodules are used.
     gitIn(home.main, "worktree", "add", "-q", home.join("linked"));
     expect(await hf.resolveRepo(home.join("linked"))).toBe(home.join("linked"));
     const sub = makeRepo(home.join("sub"));
@@ -68,7 +68,7 @@ describe("a repo that stands in the way", () => {
     expect(await hf.resolveRepo(join(home.main, "sub"))).toBe(join(home.main, "sub"));
   });
 
-  it.skipIf(!isRoot)("repo-2 a repo of another user is not used, and its set-up is not run", async () => {
+  it.skipIf(!isRoot)("repo-2 is refused if another user owns it, and its set-up is not run", async () => {
     using home = new TaskHome();
     const planted = makeRepo(home.join("shared/planted"), {
       "holdfast.yaml": `capsule: { setup: "touch ${home.join("RAN")}" }\n`,
@@ -81,7 +81,7 @@ describe("a repo that stands in the way", () => {
       await expect(hf.startTask(session, { sandbox: false })).rejects.toMatchObject({ code: "unsafe_repo" });
     await session?.pause();
     expect(existsSync(home.join("RAN"))).toBe(false);
-    // A user who became root through sudo uses a repo of their own.
+    // A user who became root through sudo can use a repo of their own.
     process.env["SUDO_UID"] = String(NOBODY);
     expect(await hf.resolveRepo(planted)).toBe(planted);
     delete process.env["SUDO_UID"];
@@ -94,7 +94,7 @@ describe("a repo that stands in the way", () => {
   });
 
   it.skipIf(!isRoot)(
-    "a home of another user is not used, and neither is one whose parts are links to elsewhere",
+    "a home is refused if another user owns it or a part of it, or if a part of it is a link",
     async () => {
       using home = new TaskHome();
       mkdirSync(home.dir, { mode: 0o700 });
@@ -118,7 +118,7 @@ describe("a repo that stands in the way", () => {
 });
 
 describe("two homes on one repo", () => {
-  it("holds-1 gc of one home drops nothing that another home needs, or that an earlier version held", async () => {
+  it("holds-1 gc of one home keeps what another home needs, and what an earlier version held", async () => {
     using first = new TaskHome();
     using second = new TaskHome();
     const main = first.main;

@@ -12,7 +12,7 @@ import { fingerprint, gitIn, listTree } from "../support/repo.ts";
 import { inCapsule, sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 describe("a task", () => {
-  it("runs, leaves a patch and a branch, and its session is whole", async () => {
+  it("leaves a patch and a branch with its work, and does not change the user's checkout", async () => {
     using home = new TaskHome({ "a.txt": "one\n" });
     const hf = await home.open();
     const before = fingerprint(home.main);
@@ -39,7 +39,7 @@ describe("a task", () => {
     expect([patch.toString(), tree]).toEqual([readFileSync(result.patch, "utf8"), result.tree]);
   });
 
-  it("task-2 a teardown removes nothing before a snapshot has it, and a restore brings all of it back", async () => {
+  it("task-2 gets all its files, commits and stashes back by a restore after a teardown", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -63,7 +63,7 @@ describe("a task", () => {
     await again.pause();
   });
 
-  it("a fork at each turn has that turn's files; the others go on undisturbed", async () => {
+  it("a fork at a turn has the files of that turn, and does not change those of its parent or of other forks", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -88,7 +88,7 @@ describe("a task", () => {
     await beginning.pause();
   });
 
-  it("a new task in an old session begins with what it published, in a capsule of its own", async () => {
+  it("the next task of a session begins with the published work, and the first task's capsule is gone", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -105,8 +105,8 @@ describe("a task", () => {
   });
 });
 
-describe("moving", () => {
-  it("an export carries the files of every checkpoint; the import puts them back and compares", async () => {
+describe("an export", () => {
+  it("carries the files of every checkpoint to another home, and is refused with a repo that lacks the base", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -139,7 +139,7 @@ describe("moving", () => {
       code: "base_missing",
     });
     expect(await nowhere.listSessions()).toEqual([]);
-    // Without a repo the history comes alone, its files are kept, and go along with the next export.
+    // Without a repo only the history is imported. The files are kept, and are part of the next export.
     const id = await nowhere.importSession(file);
     await nowhere.exportSession(id, stranger.join("again.holdfast"));
     expect((await nowhere.showSession(id)).turns).toBe(2);
@@ -147,7 +147,7 @@ describe("moving", () => {
 });
 
 describe.skipIf(!hasSandbox)("the sandbox", () => {
-  it("sandbox-1 no process outlives the command, or the process that started it", async () => {
+  it("sandbox-1 leaves no process behind when the command ends or the process that started it is killed", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -170,7 +170,7 @@ describe.skipIf(!hasSandbox)("the sandbox", () => {
     expect(sleepers()).toBe("");
   });
 
-  it("the command sees its capsule at the checkout's path, and neither the home nor another capsule", async () => {
+  it("shows the command its capsule at the checkout's path, and lets it write neither to the home nor to /usr", async () => {
     using home = new TaskHome();
     writeFileSync(home.join("beside"), "x");
     const hf = await home.open();

@@ -8,8 +8,8 @@ import { describe, expect, it } from "vitest";
 import { TestChild } from "../support/children.ts";
 import { inCapsule, sandbox, TaskHome } from "../support/tasks.ts";
 
-describe("teardown, whatever state the capsule is in", () => {
-  it("its holder was killed", async () => {
+describe("a teardown", () => {
+  it("keeps the work if the capsule's holder was killed", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -21,7 +21,7 @@ describe("teardown, whatever state the capsule is in", () => {
     expect((await hf.diffSession(session.id)).stat.paths).toEqual(["work"]);
   });
 
-  it("its directory was deleted: the last checkpoint is left, and the result reports that", async () => {
+  it("falls back to the last checkpoint if the capsule's directory was deleted, and reports that", async () => {
     using home = new TaskHome();
     const { hf, session } = await home.atRest("echo work > work");
     execFileSync("chmod", ["-R", "u+rwX", home.capsuleDir(session.id)]);
@@ -34,7 +34,7 @@ describe("teardown, whatever state the capsule is in", () => {
     expect(existsSync(home.capsuleDir(session.id))).toBe(true);
   });
 
-  it("a file that is too large: the capsule stays whole, and the error names it", async () => {
+  it("is refused if a file is too large: the error names the file, and the capsule stays whole", async () => {
     using home = new TaskHome({
       "a.txt": "1",
       ".gitignore": "*.log\n",
@@ -77,7 +77,7 @@ describe("teardown, whatever state the capsule is in", () => {
 });
 
 describe("pause, resume, archive", () => {
-  it("a session whose process died in a turn comes back with the files of that moment", async () => {
+  it("a session whose process is killed in a turn resumes with the files of that moment", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     await using child = new TestChild("run-task.ts", [
@@ -95,7 +95,7 @@ describe("pause, resume, archive", () => {
     await resumed.pause();
   });
 
-  it("an archived session has no capsule, and its files again when it is resumed", async () => {
+  it("an archived session has no capsule, and gets its files back when it is resumed", async () => {
     using home = new TaskHome();
     const { hf, session } = await home.atRest("echo archived > a");
     await hf.archiveSession(session.id);

@@ -22,7 +22,7 @@ const yaml = `agents:
   fix-bot: { adapter: claude, lane: online, budget: { usd: 50, turns: 90 }, env: [BOT_WORD] }
 `;
 
-/** An archive whose last task ran without a sandbox, in a conversation of an agent that its definition starts. */
+/** An export whose last task ran without a sandbox, in a conversation with the agent of its definition. */
 async function hostileArchive(home: TaskHome, canary: string): Promise<string> {
   const definition: AgentDefinition = {
     name: "fix-bot",
@@ -52,7 +52,7 @@ async function hostileArchive(home: TaskHome, canary: string): Promise<string> {
 
 describe("trust-1 an agent definition that no person accepted", () => {
   it.runIf(hasSandbox)(
-    "import-4 of an archive starts nothing, opens nothing and raises nothing: send, run, and forks",
+    "import-4 that came with an export starts no agent and widens nothing, by send, run or fork",
     async () => {
       using elsewhere = new TaskHome();
       await using home = await AgentHome.start({ look: LOOK });
@@ -87,7 +87,7 @@ describe("trust-1 an agent definition that no person accepted", () => {
     },
   );
 
-  it.runIf(hasSandbox)("in a repo's file brings no lane, variable or limit, also not in a fork", async () => {
+  it.runIf(hasSandbox)("in a repo's file brings no lane and no variable, not even to a fork", async () => {
     await using home = await AgentHome.start({ look: LOOK });
     home.settings("budget: { usd: 5 }\nprices: { default: { input: 1, output: 1 } }\n");
     home.env["BOT_WORD"] = "a-word-of-the-users";
@@ -106,7 +106,7 @@ describe("trust-1 an agent definition that no person accepted", () => {
     expect([wordOf(home, "after"), wordOf(home, "after-fork")]).toEqual(["given", "given\ngiven"]);
   });
 
-  it("import-4 a retry of an imported task sets none of the variables that its record names", async () => {
+  it("import-4 a retry of an imported or forked task gets none of the variables that its record names", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own.

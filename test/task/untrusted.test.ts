@@ -68,14 +68,14 @@ function dropCache({ dir }: TaskHome): void {
 }
 
 describe("trust-1 a repo's file that no person accepted", () => {
-  it("trust-1 gives a task no host, no file and no lane, and what is missing is recorded", async () => {
+  it("trust-1 gives a task no hosts and no files, and the words that were not accepted are recorded", async () => {
     using home = withEnv(new TaskHome(files));
     const hf = await home.open();
     const { session, task } = await home.start(hf);
     expect(task.lane).toMatchObject({ name: "deps", isReadOnly: false, isWithoutCommands: false, hosts: [] });
     expect(await turn(task, SEEN)).toBe("");
     await task.end("done");
-    // One that is asked for by its name has no more.
+    // Asking for the lane by its name gives no more.
     const named = await hf.startTask(session, { ...sandbox, lane: "deps", hosts: ["mine.example.org"] });
     expect(named.lane.hosts).toEqual(["mine.example.org"]);
     await named.end("done");
@@ -99,7 +99,7 @@ describe("trust-1 a repo's file that no person accepted", () => {
     expect(await turn(accepted, SEEN)).toBe("secret");
     await accepted.end("done");
     expect((await recordsOf(hf, session.id, "task_started")).at(-1)).not.toHaveProperty("notAccepted");
-    // What was accepted is not what the next commit asks for.
+    // The next commits ask for other words than those that were accepted.
     commitFiles(home.main, { "holdfast.yaml": files["holdfast.yaml"].replace(".env", "../a/.env") }, "wrong");
     await expect(hf.startTask(session, { ...sandbox, isFresh: true })).rejects.toMatchObject({
       code: "config_invalid",
@@ -112,7 +112,7 @@ describe("trust-1 a repo's file that no person accepted", () => {
     await session.pause();
   });
 
-  it("trust-1 gives set-up no host, and an installation without hosts is not used where hosts are allowed", async () => {
+  it("trust-1 gives set-up no hosts, and a base made without hosts is not used where hosts are allowed", async () => {
     using home = withEnv(new TaskHome(files));
     const hf = await home.open();
     await (await endedIn(home, hf)).pause();
@@ -122,7 +122,7 @@ describe("trust-1 a repo's file that no person accepted", () => {
     const plain = "capsule: { setup: echo made > made }\n";
     commitFiles(home.main, { "holdfast.yaml": plain, "b.txt": "b" }, "asks for nothing");
     await (await endedIn(home, hf)).pause();
-    // A commit near it, and the same installation.
+    // The next commit is near enough to use the same base.
     expect(bases(home)).toEqual(without);
     gitIn(home.main, "revert", "--no-edit", "HEAD");
     await acceptFile(home);
@@ -130,7 +130,7 @@ describe("trust-1 a repo's file that no person accepted", () => {
     expect(bases(home)).toHaveLength(2);
   });
 
-  it("trust-1 counts no more after a task has changed it", async () => {
+  it("trust-1 gives nothing to the next task if a task wrote it, even after it is merged", async () => {
     using home = withEnv(new TaskHome({ "a.txt": "one\n", ".gitignore": ".env\n" }));
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -141,10 +141,10 @@ describe("trust-1 a repo's file that no person accepted", () => {
     expect(await turn(next, SEEN)).toBe("");
     await next.end("done");
     await session.pause();
-    // What decides about other work is published when a person has looked at it.
+    // The file decides about other work, so that a person has to review it before it is published.
     await expect(hf.branchSession(session.id)).rejects.toMatchObject({ code: "needs_review" });
     await hf.branchSession(session.id, { isReviewed: true });
-    // It is the user's own by then, and asks for more all the same.
+    // It is now in the user's branch, and still widens nothing until it is accepted.
     gitIn(home.main, "merge", "-q", home.branchOf(session.id));
     const resumed = await hf.resumeSession(session.id);
     const merged = await hf.startTask(resumed, { ...sandbox, isFresh: true });
@@ -154,7 +154,7 @@ describe("trust-1 a repo's file that no person accepted", () => {
     await resumed.pause();
   });
 
-  it("trust-1 gives nothing to a restore, a rewind or a resume", async () => {
+  it("trust-1 brings no file into a capsule by restore, rewind or resume", async () => {
     using home = withEnv(new TaskHome(files));
     await acceptFile(home);
     const hf = await home.open();
@@ -177,7 +177,7 @@ describe("trust-1 a repo's file that no person accepted", () => {
       ["rewind", () => hf.rewindSession(session.id, 1)],
       ["resume", tearDown],
     ];
-    // The hosts are those that are on record: what a person allowed a task holds until it ends.
+    // The hosts come from the record: what a person allowed a task holds until the task ends.
     for (const [way, bring] of ways)
       expect(await seenAfter(bring), way).toEqual(["secret", ["registry.example.org"]]);
     await forget(home);
@@ -189,7 +189,7 @@ describe("trust-1 a repo's file that no person accepted", () => {
     expect(bases(home), "set-up with hosts").not.toEqual(built);
   });
 
-  it("trust-1 gives nothing to a fork, which does not have its parent's permissions either", async () => {
+  it("trust-1 gives nothing to a fork, which does not get the hosts of its parent either", async () => {
     using home = withEnv(new TaskHome(files));
     await acceptFile(home);
     const hf = await home.open();
@@ -208,7 +208,7 @@ describe("trust-1 a repo's file that no person accepted", () => {
     expect(await forked()).toEqual(["", []]);
   });
 
-  it("trust-1 gives nothing to an import, which does not have permissions from elsewhere either", async () => {
+  it("trust-1 gives nothing to an import, which does not bring its own lane and hosts either", async () => {
     using home = withEnv(new TaskHome(files));
     await acceptFile(home);
     const hf = await home.open();
@@ -238,7 +238,7 @@ describe("trust-1 a repo's file that no person accepted", () => {
 });
 
 describe("trust-1 with session processes, a repo's file that no person accepted", () => {
-  it("trust-1 a retry has what was asked for, and nothing from the file; a fork has nothing that was asked for elsewhere", async () => {
+  it("trust-1 gives a retry only what was asked for; a retry in a fork is refused until a lane is named", async () => {
     using home = withEnv(new HostHome(files));
     const dispatcher = await home.dispatcher();
     const spec = script(`${SEEN}; echo there`, { lane: "deps", hosts: ["mine.example.org"] });
@@ -268,7 +268,7 @@ describe("trust-1 with session processes, a repo's file that no person accepted"
     expect(allowed).toMatchObject({ status: 0, stderr: expect.stringMatching(/lane=deps$/m) });
   });
 
-  it("trust-1 gives nothing to a task that serve starts, and a task that was cut off has what its record names", async () => {
+  it("trust-1 gives nothing to a task that serve starts or continues, beyond what the task's record names", async () => {
     using home = withEnv(new HostHome(files));
     const dispatcher = await home.dispatcher();
     const wait = `${SEEN}; echo up >> ups; sleep 60`;

@@ -15,7 +15,7 @@ async function ended(dispatcher: Dispatcher, id: string) {
 }
 
 describe("work with a value in it", () => {
-  it("value-1 waits for a person, whatever kind of file it is in, and so does what goes on with it", async () => {
+  it("value-1 is held for a review, whatever kind of file has the value, and so is later work that begins with it", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const value = newValue();
@@ -36,7 +36,7 @@ describe("work with a value in it", () => {
     expect(patch).toContain("+key: [redacted:env:FIRST]\n");
     expect(filesWith(home.sessionDir(id), value)).toEqual([]);
 
-    // The next one has no values, and would publish all of it.
+    // The next task was given no values, and would publish all of the work.
     await dispatcher.submit(id, script("echo more > e"));
     await home.quiet();
     expect((await ended(dispatcher, id))[1]).toMatchObject({
@@ -59,7 +59,7 @@ describe("work with a value in it", () => {
     expect((await ended(dispatcher, id))[2]).toMatchObject({ outcome: "unverified" });
   });
 
-  it("is found also when the task failed; the next task is published if it begins clean", async () => {
+  it("is held even if the task failed, and the work of a next task that begins fresh is published", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const value = newValue();
@@ -74,14 +74,14 @@ describe("work with a value in it", () => {
     await home.quiet();
     expect((await ended(dispatcher, id))[1]).toMatchObject({ outcome: "unverified" });
     expect(objectsHave(join(home.main, ".git"), value)).toBe(false);
-    // Gone back to the end of the first, it is held as it was.
+    // After a rewind to the end of the first task, its work is held again.
     await dispatcher.holdfast.rewindSession(id, 1);
     await expect(dispatcher.holdfast.branchSession(id)).rejects.toMatchObject({ code: "needs_review" });
   });
 });
 
 describe("the message of a commit", () => {
-  it("value-3 is not the agent's own when its values are not known any more", async () => {
+  it("value-3 is not taken from the agent if a value that it was given is not known any more", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const value = newValue();
@@ -102,7 +102,7 @@ describe("the message of a commit", () => {
     await dispatcher.holdfast.branchSession(id, { isReviewed: true });
     expect(subject()).toBe("again");
 
-    // The value of an earlier task, in one that has another.
+    // A task that has another value puts the value of an earlier task into its message.
     const later = script(`echo d > d; git add .; git commit -qm "${value}"`, { title: "later" });
     await dispatcher.submit(id, later, { env: { OTHER: newValue() } });
     await home.quiet();
@@ -113,7 +113,7 @@ describe("the message of a commit", () => {
 
 describe("HOME with a value in it", () => {
   it.skipIf(!hasSandbox)(
-    "export-1 leaves those files out of an export, of a fork too, when the value is long gone",
+    "export-1 has files with the value left out of an export, even in a fork that was not given the value",
     async () => {
       using home = new HostHome();
       const dispatcher = await home.dispatcher();
@@ -143,7 +143,7 @@ describe("HOME with a value in it", () => {
 });
 
 describe("a file of HOME with a value in it", () => {
-  it.skipIf(!hasSandbox)("is not published by a later task that copies it", async () => {
+  it.skipIf(!hasSandbox)("is held for a review when a later task copies it", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const value = newValue();

@@ -18,7 +18,7 @@ const scripts = {
   ],
 } as const;
 
-/** The first step's, in the API's own words. */
+/** The usage of the first step, in the words of each API. */
 const usages: Record<string, unknown> = {
   anthropic: {
     input_tokens: 7,
@@ -85,7 +85,7 @@ describe("the APIs of the scripted model", () => {
         ]);
       });
 
-  it("no character is cut in two between events", async () => {
+  it("never split a character between events", async () => {
     await using model = await startScriptedModel({ scripts });
     for (const client of clients) {
       const entries = [{ user: "[[both]]" }];
@@ -98,7 +98,7 @@ describe("the APIs of the scripted model", () => {
     }
   });
 
-  it("chat completions stream their usage only to those who ask for it", async () => {
+  it("chat completions stream their usage only to a client that asks for it", async () => {
     await using model = await startScriptedModel();
     const stream = async (more: object) => {
       const messages = [{ role: "user", content: "hello" }];
@@ -110,7 +110,7 @@ describe("the APIs of the scripted model", () => {
     expect(await stream({ stream_options: { include_usage: true } })).toContain('"usage":{"prompt_tokens"');
   });
 
-  it("usageOf is the sum of a script's steps, with the defaults of those that say nothing", async () => {
+  it("usageOf sums up a script's steps, with defaults for steps that state no usage", async () => {
     await using model = await startScriptedModel({ scripts });
     expect(model.usageOf("both")).toEqual({
       inputTokens: 107,

@@ -1,5 +1,5 @@
 /**
- * Faults of the scripted model: each happens as often as its step says, and then the step is given.
+ * Faults of the scripted model: each happens as often as its step says, and then the model gives the step.
  */
 import { describe, expect, it } from "vitest";
 import { type ScriptedModel, type Scripts, startScriptedModel } from "../../src/testing/index.ts";
@@ -7,7 +7,7 @@ import { ask, type Client, clients, post } from "./clients/index.ts";
 import { offers } from "./offered-tools.ts";
 
 const { tools } = offers.claude;
-/** Its last character is in its last delta, wherever it is cut. */
+/** Its last character can only be in its last delta. */
 const call = { bash: { command: "a command that is long enough to come in more than one delta ☂" } };
 
 const asking = (script: string, isStreamed = true) => ({
@@ -26,7 +26,7 @@ async function withModel(
   }
 }
 
-/** As much as came. */
+/** As much of the body as arrived. */
 async function received({ body }: Response): Promise<{ readonly text: string; readonly isCut: boolean }> {
   let text = "";
   try {
@@ -42,7 +42,7 @@ async function asked(model: ScriptedModel): Promise<void> {
 }
 
 describe("faults", () => {
-  it("an error has its status, its headers and the API's own form, as many times as was said", () =>
+  it("an error has its status, its headers and the API's own form, as many times as its step says", () =>
     withModel(
       { busy: [{ say: "at last", fault: "error", status: 429, headers: { "retry-after": "7" }, times: 2 }] },
       async (url, client) => {
@@ -55,7 +55,7 @@ describe("faults", () => {
       },
     ));
 
-  it("an error may have a body of its own", () =>
+  it("an error can have a body of its own", () =>
     withModel(
       { own: [{ say: "later", fault: "error", status: 429, body: { error: { details: ["in 7 s"] } } }] },
       async (url, client) => {
@@ -64,7 +64,7 @@ describe("faults", () => {
       },
     ));
 
-  it("once, if it isn't said how often; or always", () =>
+  it("a fault happens once by default, or always if its step says so", () =>
     withModel(
       {
         once: [{ say: "here", fault: "error", status: 500 }],
@@ -79,7 +79,7 @@ describe("faults", () => {
       },
     ));
 
-  it("a stream that is dropped or malformed has begun, and brings no whole call", () =>
+  it("a dropped or malformed answer begins, but contains no whole call", () =>
     withModel(
       { drop: [{ call, fault: "drop" }], malformed: [{ call, fault: "malformed" }] },
       async (url, client) => {
@@ -99,7 +99,7 @@ describe("faults", () => {
       },
     ));
 
-  it("one that hangs says nothing until the client gives up; it hinders no other", () =>
+  it("a hanging answer says nothing until the client gives up, and holds up no other request", () =>
     withModel({ hang: [{ say: "after all", fault: "hang" }] }, async (url, client, model) => {
       const gone = new AbortController();
       const hanging = fetch(`${url}${client.path(true)}`, {
@@ -115,7 +115,7 @@ describe("faults", () => {
       expect((await ask(url, client, asking("hang"))).text).toBe("after all");
     }));
 
-  it("is counted for each text that chose the script, and comes late or in pieces if that was said", () =>
+  it("a fault is counted separately for each text that chose the script", () =>
     withModel(
       { once: [{ say: "piece by piece", fault: "error", status: 529, pieces: 9, delayMs: 1 }] },
       async (url, client) => {
@@ -127,7 +127,7 @@ describe("faults", () => {
       },
     ));
 
-  it("ends with the model, also where one hangs", async () => {
+  it("a hanging request ends when the model is closed", async () => {
     const [client] = clients as [Client];
     const model = await startScriptedModel({ scripts: { hang: [{ say: "never", fault: "hang" }] } });
     const hanging = post(model.url, client, asking("hang")).catch(() => "ended");

@@ -64,16 +64,16 @@ const expected: [keyof typeof offers, Intent, unknown][] = [
 
 describe("intents", () => {
   for (const [agent, intent, call] of expected)
-    it(`${Object.keys(intent)} with the tools of ${agent}`, async () => {
+    it(`${Object.keys(intent)} becomes a call of a tool of ${agent}`, async () => {
       expect(await made(intent, offers[agent])).toEqual(call);
     });
 
-  it("a directory that the intent names goes before the one that the agent tells", async () => {
+  it("a directory in the intent takes precedence over the agent's directory", async () => {
     const elsewhere: Intent = { read: { path: "b.txt", cwd: "/elsewhere" } };
     expect(await made(elsewhere, offers.claude)).toEqual(["Read", { file_path: "/elsewhere/b.txt" }]);
   });
 
-  it("the directory is known as each agent tells it, beside the conversation or in it", async () => {
+  it("the agent's directory is found in the system prompt or in the conversation", async () => {
     const { tools } = offers.claude;
     for (const { system } of Object.values(offers)) {
       expect(await made(read, { system, tools })).toEqual(["Read", { file_path: ABSOLUTE }]);
@@ -85,7 +85,7 @@ describe("intents", () => {
     expect(await made(read, { tools })).toEqual(["Read", { file_path: "src/a.ts" }]);
   });
 
-  it("with a shell alone, files are written and edited through it, whatever is in them", async () => {
+  it("files are written and edited through the shell if the agent offers nothing else", async () => {
     using dir = new TempDir();
     const path = dir.join("it's a file");
     const content = "it's $HOME `here`\n%s \\n\n";
@@ -100,7 +100,7 @@ describe("intents", () => {
     expect(readFileSync(path, "utf8")).toBe("it's $1 /done/\n");
   });
 
-  it("where no tool fits, the answer says so; what an agent was forbidden is not done in another way", async () => {
+  it("if no tool fits, the answer says so, even if another tool could do the work", async () => {
     const named = (...names: string[]) => ({
       tools: offers.claude.tools.filter(({ name }) => names.includes(name)),
     });
@@ -110,7 +110,7 @@ describe("intents", () => {
     expect(await made({ tool: { name: "Nothing" } }, named("Read"))).toBe("NO-TOOL tool");
   });
 
-  it("a tool of a namespace, as Codex offers those of MCP servers, is called with its namespace", async () => {
+  it("a tool in a namespace, as Codex offers MCP tools, is called with its namespace", async () => {
     await using model = await startScriptedModel({ scripts: { one: [{ call: mcp }] } });
     const tool = { type: "function", name: "find_issue", parameters: { type: "object" } };
     const tools = [{ type: "namespace", name: "mcp__issue_tracker", tools: [tool] }];
@@ -121,7 +121,7 @@ describe("intents", () => {
     });
   });
 
-  it("a tool of one's own is called by its name, with its arguments as they are", async () => {
+  it("a tool that the intent names is called by that name with unchanged arguments", async () => {
     const tools = [{ name: "lookup", schema: { type: "object" } }];
     expect(await made({ tool: { name: "lookup", args: { word: "heron" } } }, { tools })).toEqual([
       "lookup",

@@ -1,5 +1,5 @@
 /**
- * What the scripted model answers beside scripts, what it says it was asked, and the check of conversations.
+ * What the scripted model answers without a script, how it reports requests, and the check of conversations.
  */
 import { networkInterfaces } from "node:os";
 import { describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ import { offers } from "./offered-tools.ts";
 const { tools } = offers.claude;
 
 describe("the scripted model", () => {
-  it("without a marker, answers are numbered by what stands in the conversation", async () => {
+  it("numbers its answers by those already in the conversation if no marker names a script", async () => {
     await using model = await startScriptedModel();
     for (const client of clients) {
       const entries: Entry[] = [{ user: "hello" }];
@@ -31,7 +31,7 @@ describe("the scripted model", () => {
     }
   });
 
-  it("a request without tools is a side call: it costs nothing, and gets a title or the form that it asks for", async () => {
+  it("answers a request without tools at no cost, with a title or in the form that it asks for", async () => {
     await using model = await startScriptedModel({ scripts: { one: [{ say: "not this" }] } });
     for (const client of clients) {
       const said = await ask(model.url, client, { entries: [{ user: "[[one]]" }] });
@@ -68,7 +68,7 @@ describe("the scripted model", () => {
     }
   });
 
-  it("says which models there are and counts tokens, below any path", async () => {
+  it("lists its models and counts tokens, below any path", async () => {
     await using model = await startScriptedModel();
     const get = async (path: string, method = "GET") => {
       const response = await fetch(`${model.url}${path}`, { method });
@@ -82,7 +82,7 @@ describe("the scripted model", () => {
     expect(model.requests.every(({ api, isTurn }) => api === undefined && !isTurn)).toBe(true);
   });
 
-  it("tells what it was asked, with headers and the body as it came; what it can't read, it refuses", async () => {
+  it("reports each request with its headers and raw body, and refuses a body that it can't read", async () => {
     await using model = await startScriptedModel();
     const body = "{ not JSON";
     const headers = { "x-api-key": "dummy" };
@@ -100,7 +100,7 @@ describe("the scripted model", () => {
     ]);
   });
 
-  it("is on loopback alone, at the port that was asked for", async () => {
+  it("listens on loopback alone, at the port that was asked for", async () => {
     const { port } = new URL((await using(startScriptedModel())).url);
     await using model = await startScriptedModel({ port: Number(port) });
     expect(model.url).toBe(`http://127.0.0.1:${port}`);
@@ -112,7 +112,7 @@ describe("the scripted model", () => {
   });
 });
 
-/** Ends it at once; what it said of itself stays. */
+/** Ends the model at once and returns the address that it had. */
 async function using(started: ReturnType<typeof startScriptedModel>): Promise<{ readonly url: string }> {
   await using model = await started;
   return { url: model.url };
@@ -128,7 +128,7 @@ describe("orphansIn", () => {
       body: JSON.stringify(client.body({ entries, tools })),
     }).map(({ kind, id, name }) => [kind, id ?? name]);
 
-  it("finds none where each call has its result", () => {
+  it("finds nothing if each call has its result", () => {
     for (const client of clients)
       expect(
         found(
@@ -143,7 +143,7 @@ describe("orphansIn", () => {
       ).toEqual([]);
   });
 
-  it("finds calls without a result, and results without a call", () => {
+  it("finds calls without a result and results without a call", () => {
     for (const client of clients) {
       const name = (id: string, tool: string) => (client.name === "gemini without ids" ? tool : id);
       expect(
@@ -157,7 +157,7 @@ describe("orphansIn", () => {
     }
   });
 
-  it("a result behind a text of the user is too late, but for OpenAI's Responses", () => {
+  it("takes a result after a text of the user as too late, except in OpenAI's Responses", () => {
     for (const client of clients) {
       const late = found(client, { user: "go" }, said(call("a")), { user: "wait" }, results(call("a")));
       expect(late.map(([kind]) => kind)).toEqual(
@@ -166,7 +166,7 @@ describe("orphansIn", () => {
     }
   });
 
-  it("finds nothing in what asks nothing of a conversation", () => {
+  it("finds nothing in a request without a conversation", () => {
     expect(orphansIn({ path: "/v1/models", body: "" })).toEqual([]);
   });
 });

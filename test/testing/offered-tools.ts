@@ -1,6 +1,6 @@
 /**
- * The tools of real agents, as they offered them to a model: those that intents are bound to, with what their schemas
- * say of the names of their properties, of what is required and of paths.
+ * The tools that real agents offered to a model, as far as intents are bound to them. Their schemas are cut down
+ * to the names of properties, what is required and what is said of paths.
  */
 import type { OfferedTool } from "./clients/index.ts";
 
@@ -15,7 +15,7 @@ const ABSOLUTE = "The absolute path to the file to write (must be absolute, not 
 const EITHER = "Path to the file to write (relative or absolute)";
 
 interface Offer {
-  /** As the agent tells the model its directory; in the first text of the user, or beside the conversation. */
+  /** How the agent tells the model its directory, in the user's first text or in the system prompt. */
   readonly system: string;
   readonly tools: readonly OfferedTool[];
 }

@@ -1,6 +1,6 @@
 /**
- * Where a conversation stands in its script follows from the conversation alone: so a resumed, forked, cut or repeated
- * one gets the step that is due in it, whatever was asked in others meanwhile.
+ * A conversation's place in its script follows from the conversation alone: a resumed, forked, cut or repeated
+ * one gets its own next step, whatever other conversations asked for meanwhile.
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -31,7 +31,7 @@ class Conversation {
     this.entries = [...entries];
   }
 
-  /** The same as it was when it had so many entries. */
+  /** The conversation as it was when it had `length` entries. */
   cut(length: number): Conversation {
     return new Conversation(this.#model, this.#client, this.#isStreamed, this.entries.slice(0, length));
   }
@@ -54,7 +54,7 @@ class Conversation {
   }
 }
 
-/** What a step looks like when it is given: by its number, so that no two are the same. */
+/** What a step looks like when the model gives it. It has the step's number, so that no two are the same. */
 const shown = ({ text, calls }: Pick<Said, "text" | "calls">) =>
   [text, ...calls.map(({ args }) => JSON.stringify(args))].join(" ");
 
@@ -82,7 +82,7 @@ const expectedOf = (steps: readonly Step[]): string[] =>
     return parts.join(" ");
   });
 
-describe("a conversation's place in its script", () => {
+describe("a conversation that follows a script", () => {
   const scripts: Record<string, readonly Step[]> = {};
   let model: ScriptedModel;
   beforeAll(async () => {
@@ -90,7 +90,7 @@ describe("a conversation's place in its script", () => {
   });
   afterAll(() => model[Symbol.asyncDispose]());
 
-  it("any script, driven to its end, gives each step once; and from any cut, the steps behind the cut", async () => {
+  it("gets each step once, and after a cut anywhere gets the steps after that cut", async () => {
     let named = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -121,7 +121,7 @@ describe("a conversation's place in its script", () => {
     );
   });
 
-  it("a script that is chosen again begins again, with calls of other ids", async () => {
+  it("starts over if it chooses the script again, and its calls get new ids", async () => {
     scripts["again"] = [{ call: { bash: { command: "once" } } }, { say: "that was it" }];
     for (const client of clients) {
       const conversation = new Conversation(model, client, true);
@@ -134,7 +134,7 @@ describe("a conversation's place in its script", () => {
     }
   });
 
-  it("the id of a call says its step, where the agent has dropped the calls before it", async () => {
+  it("finds its step by the id of a call if the agent has dropped the calls before it", async () => {
     scripts["dropped"] = ["one", "two", "three"].map((command) => ({ call: { bash: { command } } }));
     for (const client of clients.filter(({ name }) => name !== "gemini without ids")) {
       const whole = new Conversation(model, client, true);
@@ -145,7 +145,7 @@ describe("a conversation's place in its script", () => {
     }
   });
 
-  it("the last marker counts; a name that no script has, or that stands in a result, is none", async () => {
+  it("follows the last marker that names a script, and ignores other text in brackets", async () => {
     scripts["one"] = [{ say: "of one" }];
     scripts["two"] = [{ say: "of two" }];
     const [client] = clients as [Client];
@@ -156,7 +156,7 @@ describe("a conversation's place in its script", () => {
     expect(await answer("[[three]]")).toBe("ANSWER-1");
   });
 
-  it("a text that was cut off is said again, and a call that stands there is not made again", async () => {
+  it("gets the whole text again after it was cut off, and then the next steps", async () => {
     scripts["cut"] = [
       { say: "a long text that is said" },
       { call: { bash: { command: "ls" } } },

@@ -1,5 +1,5 @@
 /**
- * What capsules stand on stays while any owner has one that needs it, also an owner that is no task.
+ * A base stays as long as any owner has a capsule on it, even an owner that is not a task.
  */
 import { existsSync } from "node:fs";
 import { expect, it } from "vitest";
@@ -25,7 +25,7 @@ function ownerOf(capsules: readonly Capsule[]): CapsuleOwner {
   return { list, custodyOf: () => undefined };
 }
 
-it.runIf(hasOverlay)("base-2 a base under a capsule stays, whichever part owns the capsule", async () => {
+it.runIf(hasOverlay)("base-2 gc keeps a base while any owner has a capsule on it", async () => {
   await using lab = new CapsuleLab("overlay");
   const capsules: Capsule[] = [];
   for (const setup of ["", "echo 1 > one", "echo 2 > two", "echo 3 > three", "echo 4 > four"])
@@ -34,10 +34,10 @@ it.runIf(hasOverlay)("base-2 a base under a capsule stays, whichever part owns t
   const bases = async (owners: readonly CapsuleOwner[]) =>
     (await findLeftovers(home, owners)).filter(({ why }) => why === "a base that is not used");
   expect(await bases([ownerOf(capsules)])).toEqual([]);
-  // These are no task's: without their owner, all but the newest three may go.
+  // No task owns these capsules: without their owner, gc may remove all bases but the newest three.
   const [oldest, second] = await bases([]);
   expect(await bases([ownerOf(capsules.slice(0, 1)), ownerOf(capsules.slice(1))])).toEqual([]);
-  // One that begins to use it after the look is seen before it goes.
+  // A capsule that begins to use a base after gc looked is seen before the base is removed.
   const late: Capsule[] = [];
   const found = await bases([ownerOf(late)]);
   late.push(...capsules);

@@ -1,11 +1,11 @@
 /**
- * How long something is waited for, by a clock that the test moves.
+ * Deadlines, with a clock that the test moves.
  */
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { deadline } from "../../src/util/index.ts";
 
-it("a deadline is past when its time is over, whatever the wall clock says, and never has less than nothing left", () => {
+it("a deadline follows the monotonic clock and not the wall clock, and never has less than 0 ms left", () => {
   fc.assert(
     fc.property(fc.nat(1e6), fc.nat(1e6), fc.array(fc.nat(1e5)), (startMs, ms, steps) => {
       let monotonicMs = startMs;

@@ -5,7 +5,7 @@ import { memoryDir, TempDir } from "../support/home.ts";
 import { PowerLoss, PowerLossDisk } from "../support/power-loss-disk.ts";
 
 describe("replaceFile", () => {
-  it("disk-1 after a power loss at any step, the file is the old one or the new one, whole", async () => {
+  it("disk-1 leaves the whole old file or the whole new one after a power loss at any step", async () => {
     const seen = new Set<string>();
     for (const lose of [() => true, () => false, () => Math.random() < 0.5]) {
       for (let dieAt = 1, isFinished = false; !isFinished; dieAt += 1) {

@@ -1,6 +1,6 @@
 /**
- * Two files know the names of what is on disk, util/home-layout.ts and util/session-layout.ts; docs/format.md lists the
- * same, and no other source spells one out.
+ * Only util/home-layout.ts and util/session-layout.ts know the names of what is on disk. docs/format.md lists
+ * the same names, and no other source file spells one out.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -10,7 +10,7 @@ import * as sessionLayout from "../../src/util/session-layout.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
-/** What the functions of a layout say below its directory. */
+/** The paths that the functions of a layout return, below its directory. */
 const entriesOf = (layout: object) =>
   Object.values(layout)
     .filter((entry) => typeof entry === "function")
@@ -37,19 +37,22 @@ function listedPaths(): { inHome: string[]; inSession: string[] } {
 const first = (path: string) => path.split("/")[0] ?? "";
 const sorted = (paths: readonly string[]) => [...new Set(paths)].sort();
 
-/** These say something else too. As names they count where a path is made, in a constant and among other names. */
+/**
+ * These words have other meanings too. They count as names only where a path is made, in a constant and in a
+ * list of such names.
+ */
 const WORDS = new Set(
   "artifacts cache capsule env home host journal line log names operator runtime sessions spent staging stats tasks tmp token trust users".split(
     " ",
   ),
 );
 
-/** What lies deeper, and has such a name by chance, belongs to its own file. */
+/** Files that use such a name for something else, deeper in the tree. */
 const deeper: Readonly<Record<string, readonly string[]>> = {
-  // What set-up runs with, in the directory of a base that is being built.
+  // HOME and TMPDIR of set-up, in the directory of a base that is being built.
   "capsule/base/bases.ts": ["home", "tmp"],
   "capsule/base/setup.ts": ["home", "tmp"],
-  // Of what tries the sandbox, and of checks, each beside its files.
+  // HOME and TMPDIR of the sandbox's trial and of checks, each beside its files.
   "process/sandbox/try.ts": ["home", "tmp"],
   "task/verify/check-room.ts": ["home", "tmp"],
   // The home of the demo itself.
@@ -59,11 +62,11 @@ const deeper: Readonly<Record<string, readonly string[]>> = {
   "task/room/invocation.ts": ["token"],
   // HOME and TMPDIR of the session process, in its own directory.
   "host/start.ts": ["home", "tmp"],
-  // Of Go's modules.
+  // A part of the path of Go's modules.
   "process/sandbox/tools.ts": ["cache"],
   // HOME and TMPDIR of an MCP server.
   "mcp/upstream/process.ts": ["home", "tmp"],
-  // A maildir's own.
+  // A directory of every maildir.
   "mail/maildir.ts": ["tmp"],
   // An earlier version had a HOME for each task.
   "task/home/session-home.ts": ["home"],
@@ -72,7 +75,7 @@ const deeper: Readonly<Record<string, readonly string[]>> = {
 const LITERAL = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`|\/\^?\w+\\\//g;
 const literalsIn = (code: string) =>
   [...code.matchAll(LITERAL)].map(([text]) => text.replace(/^(?:["'`]|\/\^?)/, ""));
-/** Arguments of a path, what a constant is, and lists of nothing but literals. */
+/** The arguments of join and resolve, the values of constants, and lists of nothing but literals. */
 const PATH_CODE =
   /\b(?:join|resolve)\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\bconst \w+ = "[^"]*";|(?<![\w)\].])\[\s*"[^"]*"(?:,\s*"[^"]*")*,?\s*\]/g;
 

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { readPlainFile } from "../../src/util/index.ts";
 import { TempDir } from "../support/home.ts";
 
-it("where another program may have put a file, only a plain file of limited length is read", () => {
+it("readPlainFile reads only a plain file of limited length, and follows a link only if asked to", () => {
   using temp = new TempDir();
   writeFileSync(temp.join("plain"), "12345");
   symlinkSync(temp.join("plain"), temp.join("link"));

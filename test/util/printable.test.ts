@@ -24,7 +24,7 @@ describe("printable", () => {
     );
   });
 
-  it("printable-1 holds for JSON too, which still says the same", () => {
+  it("printable-1 holds for JSON too, which still parses to the same value", () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: "binary" }), (value) => {
         const line = printableJson(value);
@@ -39,7 +39,7 @@ describe("printable", () => {
     expect(printable(text)).toBe(text);
   });
 
-  it("shows what it replaced", () => {
+  it("shows what it replaced as escapes", () => {
     expect(printable("a\nb\tc\u001b[31m")).toBe("a\\nb\\tc\\u{1b}[31m");
   });
 });

@@ -10,11 +10,11 @@ import { TempDir } from "../support/home.ts";
 const LONG_MS = 60_000;
 
 describe("watched files", () => {
-  it("report when they appear, are replaced and go; other files do not", async () => {
+  it("report that a watched file appears, is replaced or is removed, and nothing about other files", async () => {
     using dir = new TempDir();
     const [watchedPath, otherPath] = [dir.join("watched"), dir.join("other")];
     const files = new WatchedFiles([watchedPath, dir.join("no-such-directory/file")]);
-    // The first answer is at once: something may have happened before.
+    // The first call returns at once, because something may have happened before.
     await files.next(LONG_MS);
     const replace = () => {
       writeFileSync(otherPath, "x");
@@ -37,7 +37,7 @@ describe("watched files", () => {
 });
 
 describe("news", () => {
-  it("that arrives while no code waits is not lost, and ends one wait, however often it arrived", async () => {
+  it("that arrives while nothing waits is not lost, and ends one wait however often it arrived", async () => {
     const news = new News();
     await news.next(LONG_MS);
     news.tell();
@@ -51,7 +51,7 @@ describe("news", () => {
     expect(isOver).toBe(false);
     news.tell();
     await next;
-    // With nothing to tell, the time ends it.
+    // Without news, the time limit ends the wait.
     await news.next(1);
   });
 });

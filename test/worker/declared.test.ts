@@ -35,7 +35,7 @@ const CONFIG = `tools:
 `;
 
 describe("a declared tool", () => {
-  it("worker-7 sees exactly the tree, as a commit on the base, and its arguments as they are", async () => {
+  it("worker-7 sees exactly the approved tree, as a commit on the base, and its arguments unchanged", async () => {
     await using home = new ActingHome({ "a.txt": "one\n", ".gitignore": "*.log\n" });
     const path = besideHome(home, "token");
     writeFileSync(path, `${TOKEN}\n`, { mode: 0o600 });
@@ -59,11 +59,11 @@ describe("a declared tool", () => {
     ]);
     expect(outcome).toBe("ok");
     expect(home.filesWith(TOKEN)).toEqual([]);
-    // The agent's own capsule is as it was, and goes on.
+    // The agent's own capsule still has the later changes.
     expect(await turn(home.task, "cat a.txt later.txt")).toBe("three\nnew");
   });
 
-  it("is refused with arguments that its input does not have, and no person is asked", async () => {
+  it("is refused before a person is asked if its arguments don't fit its input schema", async () => {
     await using home = new ActingHome();
     await home.begin(CONFIG);
     for (const args of [
@@ -78,7 +78,7 @@ describe("a declared tool", () => {
       });
   });
 
-  it("is shown word by word: an argument with spaces in it does not read as several", async () => {
+  it("is shown with its words quoted, so that an argument with spaces does not read as several", async () => {
     await using home = new ActingHome();
     await home.begin(
       "tools: { ship: { run: [sh, -c, exit, '${text}'], input: { type: object, properties: { text: { type: string } } } } }\n",
@@ -87,7 +87,7 @@ describe("a declared tool", () => {
     expect(prepared.facts).toContainEqual(["runs", "sh -c exit 'it'\\''s a --force'"]);
   });
 
-  it("ends in time, and says how it failed", async () => {
+  it("is ended at its time limit, and reports how it failed", async () => {
     await using home = new ActingHome();
     await home.begin(
       "tools: { slow: { run: [sleep, '600'], timeout_minutes: 0.03 }, bad: { run: [sh, -c, 'echo no; exit 3'] } }\n",
@@ -99,7 +99,7 @@ describe("a declared tool", () => {
     expect(await home.call("bad", {})).toEqual({ outcome: "error", text: "no", facts: { exit_code: 3 } });
   });
 
-  it("is stopped with its call, and says that it is not known what it did", async () => {
+  it("is stopped when its call is cancelled, and reports that", async () => {
     await using home = new ActingHome();
     await home.begin("tools: { slow: { run: [sh, -c, 'echo begun; sleep 600'] } }\n");
     const { prepared, action } = await home.prepare("slow", {});
@@ -111,7 +111,7 @@ describe("a declared tool", () => {
     expect(await acting).toMatchObject({ outcome: "error", text: expect.stringContaining("stopped") });
   });
 
-  it("words: the word of an argument that was not given is left out, and others are text", () => {
+  it("leaves out the word of an argument that was not given, and inserts other arguments as text", () => {
     const input = { type: "object", properties: { a: {}, b: {} } };
     const words = ["x", "${a}", "${b}", "-${b}-", "${c}", "${a}${a}"];
     expect(wordsFor(words, { a: "${b}" }, input)).toEqual(["x", "${b}", "--", "${c}", "${b}${b}"]);

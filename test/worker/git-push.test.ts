@@ -1,5 +1,5 @@
 /**
- * A push to a real bare repo on this machine: exactly the tree that was approved, on what the task began with, once.
+ * A push to a real bare repo on this machine has exactly the tree that was approved, on the task's base.
  */
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -16,7 +16,7 @@ function withRemote(home: ActingHome): string {
 }
 
 describe("git_push to a repo of this machine", () => {
-  it("worker-7 pushes the work as one commit on the base, and nothing that came after it was approved", async () => {
+  it("worker-7 pushes the approved work as one commit on the base, without later changes", async () => {
     await using home = new ActingHome();
     const bare = withRemote(home);
     await home.begin("", "echo two > a.txt; echo new > b.txt; git add -A; git commit -qm mine");

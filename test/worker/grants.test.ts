@@ -13,8 +13,8 @@ import { gitIn } from "../support/repo.ts";
 
 const at = (ms: number) => new Date(ms).toISOString();
 
-describe("a grant, at the worker", () => {
-  it("worker-5 lets happen exactly what it is for, once", async () => {
+describe("a grant at the worker", () => {
+  it("worker-5 permits exactly the action that it is for, once", async () => {
     await using home = new ActingHome();
     const bare = besideHome(home, "bare.git");
     gitIn(home.main, "clone", "-q", "--bare", home.main, bare);
@@ -64,7 +64,7 @@ describe("a grant, at the worker", () => {
     expect(outcomeOf(home.task.room.sessionDir, 1, grant.approval)).toEqual({ kind: "ended", outcome: done });
   });
 
-  it("worker-5 of two workers that have the same grant at the same time, one acts", async () => {
+  it("worker-5 lets one of three workers act that have it at the same time", async () => {
     await using home = new ActingHome();
     await using server = await HeldServer.start();
     await home.begin(`tools: { http_request: { hosts: ["localhost:${server.port}"] } }\n`);
@@ -80,7 +80,7 @@ describe("a grant, at the worker", () => {
     expect(server.heard).toHaveLength(1);
   });
 
-  it("worker-5 a lane that asks no person needs none, and acts once under its own name", async () => {
+  it("worker-5 is not needed in a lane that asks no person", async () => {
     await using home = new ActingHome();
     await using server = await HeldServer.start();
     server.letGo();

@@ -1,6 +1,6 @@
 /**
- * A push over HTTP with a credential, to git's own server on loopback, which demands it: the credential is where it has to
- * be, and in no file of the home, no argument, no environment of the agent's or of the session process, and no export.
+ * Pushes over HTTP to git's own server on loopback, which demands a credential. Git gets the credential, and it is
+ * in no file of the home, no argument, no environment of the agent or of the session process, and no export.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ import { gitIn } from "../support/repo.ts";
 const TOKEN = "planted-token-4711-of-the-user";
 const BASIC = Buffer.from(`ani:${TOKEN}`).toString("base64");
 
-/** All that any process has in its words or its environment, at the moment at which it is asked. */
+/** The names of the processes that have the text in their arguments or environment at this moment. */
 function processesWith(text: string, file: "cmdline" | "environ"): string[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -128,7 +128,7 @@ async function endBroker(home: ActingHome): Promise<void> {
 describe("git_push over HTTP", () => {
   afterEach(() => void vi.unstubAllEnvs());
 
-  it("worker-4 push-2 gives git the credential that was brought, and leaves it nowhere", async () => {
+  it("worker-4 push-2 gives git the credential that the session brought, and leaves it nowhere", async () => {
     await using home = new ActingHome();
     const { bare, server } = await withServer(home);
     await using _ = server;
@@ -147,7 +147,7 @@ describe("git_push over HTTP", () => {
       const outcome = await home.call("git_push", { branch: "work" });
       expect(outcome).toMatchObject({ outcome: "ok", text: expect.stringContaining("refs/heads/work") });
       expect(gitIn(bare, "show", "work:a.txt")).toBe("two");
-      // It is said when it is asked for, and to that address alone.
+      // The server asked for the credential and got it.
       expect(server.seen.map(({ authorization }) => authorization)).toContain(`Basic ${BASIC}`);
       expect(words).toEqual([]);
       expect(environments.length).toBeGreaterThan(0);
@@ -182,7 +182,7 @@ describe("git_push over HTTP", () => {
     expect(home.filesWith("another-token-0815")).toEqual([]);
   });
 
-  it("does nothing and costs no grant where a variable has no value", async () => {
+  it("does nothing and spends no grant if a variable has no value", async () => {
     await using home = new ActingHome();
     const { bare, server } = await withServer(home);
     await using _ = server;

@@ -1,7 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how arguments and variables are named.
 /**
- * One request to one address: which addresses are reached, what is sent, and that a credential is in nothing that comes
- * back.
+ * One request to one address: which addresses it reaches, what it sends, and that no credential comes back.
  */
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -12,7 +11,7 @@ import { HeldServer } from "../support/held-server.ts";
 const TOKEN = "planted-token-4711-of-the-user";
 
 describe("http_request", () => {
-  it("worker-4 has its variable in a header alone, and takes it out of what comes back, in every form", async () => {
+  it("worker-4 fills a variable only into headers, and removes every form of its value from the answer", async () => {
     await using home = new ActingHome();
     await using server = await HeldServer.start();
     server.letGo();
@@ -36,7 +35,7 @@ describe("http_request", () => {
     const outcome = await home.call("http_request", right);
     expect(server.heard).toMatchObject([{ method: "POST", url: "/act", body: "${env.API_TOKEN}" }]);
     expect(server.heard[0]?.headers.authorization).toBe(`Bearer ${TOKEN}`);
-    // A redirect is told, and not followed.
+    // A redirect is reported, not followed.
     expect(outcome.facts).toEqual({ status: 302 });
     expect(outcome.text).toContain("[redacted:env:API_TOKEN]");
     expect(outcome.text.length).toBeLessThan(1_100_000);
@@ -46,7 +45,7 @@ describe("http_request", () => {
     }
   });
 
-  it("reaches this machine and a private network only where the tool names them", async () => {
+  it("refuses addresses of this machine that the tool does not name, and anything but plain web addresses", async () => {
     await using home = new ActingHome();
     await using server = await HeldServer.start();
     server.letGo();
@@ -68,7 +67,7 @@ describe("http_request", () => {
     expect(prepared.target).toEqual({ method: "GET", url: "https://example.org:443/a?b" });
   });
 
-  it("lookup-1 judges all addresses of a name, and uses only those", async () => {
+  it("lookup-1 refuses a name with any private address, unless the tool names that host", async () => {
     const at =
       (...addresses: string[]) =>
       async () =>

@@ -1,6 +1,6 @@
 /**
- * SIGKILL of the session process and of the worker, at each step: what is said of the action afterwards is what happened,
- * it never happens twice, and what was killed before it began can be done with the same grant.
+ * Kills the session process or the worker at each step of an action: the state reported afterwards is what
+ * happened, the action never happens twice, and one that had not begun can be done with the same grant.
  */
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { ActingHome, besideHome } from "../support/acting.ts";
 import { TestChild } from "../support/children.ts";
 import { HeldServer } from "../support/held-server.ts";
 
-/** Until it is so: nothing tells. */
+/** Polls until it is so, because nothing reports it. */
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await sleep(2);
 }
@@ -31,7 +31,7 @@ class Killing extends ActingHome {
     this.#args = { method: "POST", url: server.url, headers: { "x-key": "${env.SLOW}" } };
   }
 
-  /** A task with a request that was granted. The variable takes as long to come as a file is not there. */
+  /** A task with a granted request. The request's variable has no value until the file `told` exists. */
   static async make(): Promise<Killing> {
     const server = await HeldServer.start();
     const home = new Killing(server);
@@ -60,14 +60,14 @@ class Killing extends ActingHome {
     return outcomeOf(this.task.room.sessionDir, 1, this.approval).kind;
   }
 
-  /** Its worker's. */
+  /** The pid of the action's worker. */
   get worker(): number {
     const dir = actionsDir(this.task.room.sessionDir, 1);
     const name = existsSync(dir) ? readdirSync(dir).find((one) => one.endsWith(".worker")) : undefined;
     return Number(name?.split(".")[1] ?? 0);
   }
 
-  /** The session process, which acts. */
+  /** Starts the session process, which does the action. */
   async process(): Promise<TestChild> {
     await this.task.rest();
     await this.session.release();
@@ -89,8 +89,8 @@ class Killing extends ActingHome {
   }
 }
 
-describe("an action that is killed", () => {
-  it("worker-3 before its grant is spent: nothing happened, and the same grant still counts", async () => {
+describe("an action whose processes are killed", () => {
+  it("worker-3 has not begun if they are killed before its grant is spent, and the grant is still valid", async () => {
     const home = await Killing.make();
     try {
       expect(home.state).toBe("not_begun");
@@ -115,7 +115,7 @@ describe("an action that is killed", () => {
     }
   });
 
-  it("worker-2 its session process, while it acts: the worker goes on, and its outcome is found", async () => {
+  it("worker-2 is finished by its worker if only the session process is killed, and its outcome is found", async () => {
     const home = await Killing.make();
     try {
       writeFileSync(home.told, "");
@@ -139,8 +139,8 @@ describe("an action that is killed", () => {
     }
   });
 
-  it("worker-2 its worker, after the grant was spent: that is not known, and it is not done again", async () => {
-    // As soon as it is spent, and when the other side has heard of it.
+  it("worker-2 is unknown, and not done again, if its worker is killed after the grant was spent", async () => {
+    // Right after the grant was spent, and once the server has received the request.
     for (const isSo of [
       (home: Killing) => wasSpent(home.dir, home.approval),
       (home: Killing) => home.server.heard.length > 0,
@@ -167,7 +167,7 @@ describe("an action that is killed", () => {
     }
   });
 
-  it("worker-2 both, after the outcome is on disk: it is the outcome", async () => {
+  it("worker-2 keeps its outcome, and is not done again, if the kill comes after the outcome is on disk", async () => {
     const home = await Killing.make();
     try {
       writeFileSync(home.told, "");

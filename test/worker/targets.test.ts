@@ -1,6 +1,6 @@
 /**
- * What is swapped while a person decides: each of it makes another action, or is refused by the worker. And what is planted
- * where git or a tool might pick it up: none of it runs.
+ * Anything that is swapped while a person decides makes another action or is refused by the worker, and nothing
+ * runs that was planted where git or a tool might pick it up.
  */
 import { chmodSync, existsSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,16 +21,16 @@ function script(path: string, text: string): void {
   chmodSync(path, 0o755);
 }
 
-/** Where a sandbox shows what a person has there: not below /tmp. */
+/** Not below /tmp, because a sandbox does not show the user's files there. */
 const PROGRAMS = join(
   realpathSync(join(import.meta.dirname, "../../node_modules")),
   ".holdfast-test-programs",
 );
 
-describe("what an action reaches", () => {
+describe("an external action", () => {
   afterEach(() => void vi.unstubAllEnvs());
 
-  it("worker-1 is another action when files, the agent's commits or the remote were changed meanwhile", async () => {
+  it("worker-1 has another fingerprint once files, the agent's commits or the remote changed", async () => {
     await using home = new ActingHome();
     const [bare, other] = [withRemote(home), withRemote(home, "other.git")];
     gitIn(home.main, "remote", "add", "origin", bare);
@@ -52,12 +52,12 @@ describe("what an action reaches", () => {
       if (swap !== swaps[3]) expect(seen).not.toContain(next);
       seen.push(next);
     }
-    // The agent's own git has no say in where it goes.
+    // The agent's own git config does not decide where the push goes.
     await turn(home.task, `git remote add origin ${other}; git config remote.origin.pushurl ${other}`);
     expect(seen).toContain(await print());
   });
 
-  it("push-1 push-dir-1 runs no hook, helper, monitor or rewriting rule of the repo's or the agent's", async () => {
+  it("push-1 push-dir-1 runs no hook, helper or monitor and follows no URL rewrite of the repo or the agent", async () => {
     await using home = new ActingHome();
     const [bare, other] = [withRemote(home), withRemote(home, "other.git")];
     const ran = besideHome(home, "ran");
@@ -90,7 +90,7 @@ describe("what an action reaches", () => {
     expect(existsSync(ran)).toBe(false);
   });
 
-  it("worker-7 pushes what was approved while a process of the agent's goes on writing", async () => {
+  it("worker-7 pushes the approved tree while a process of the agent goes on writing", async () => {
     await using home = new ActingHome();
     const bare = withRemote(home);
     gitIn(home.main, "remote", "add", "origin", bare);
@@ -107,7 +107,7 @@ describe("what an action reaches", () => {
     await writing;
   });
 
-  it("worker-6 refuses work, a message or a text with a secret in it, before any person is asked", async () => {
+  it("worker-6 is refused before a person is asked if the work or an argument has a secret in it", async () => {
     await using home = new ActingHome();
     gitIn(home.main, "remote", "add", "origin", withRemote(home));
     const key = `ghp_${"a1B2c3D4e5".repeat(3)}f6G7h8`;
@@ -120,7 +120,7 @@ describe("what an action reaches", () => {
     expect((await home.prepare("git_push", {})).action.tree).not.toBeNull();
   });
 
-  it("names the reason where a remote can't be pushed to", async () => {
+  it("names the reason if its remote can't be pushed to", async () => {
     await using home = new ActingHome();
     await home.begin("");
     const said = async (url: string | undefined, args = {}) => {
@@ -144,7 +144,7 @@ describe("what an action reaches", () => {
     expect(prepared.target).toMatchObject({ url: "https://example.org:443/a.git" });
   });
 
-  it("worker-1 a program that was swapped, also behind its name, is another action or refused", async () => {
+  it("worker-1 is another action, or is refused, once its program was swapped or PATH finds another one", async () => {
     await using home = new ActingHome();
     const [one, two] = [join(PROGRAMS, "one"), join(PROGRAMS, "two")];
     for (const dir of [one, two]) mkdirSync(dir, { recursive: true });

@@ -1,6 +1,6 @@
 /**
- * What a task does not see of a user's home, even if it is named: credentials, sockets, Holdfast homes, the
- * home itself.
+ * What a task does not see of a user's home: credentials that the user did not name, and, whatever the user
+ * names, sockets, Holdfast homes and the home itself.
  */
 import { accessSync, constants } from "node:fs";
 import { createServer } from "node:net";
@@ -24,8 +24,8 @@ function canWrite(dir: string): boolean {
   }
 }
 
-describe("what is not shown", () => {
-  it("view-2 the home, the root and the sandbox's own directories are not shown, even if they are named", () => {
+describe("the view of a user's home", () => {
+  it("view-2 never shows the home itself, the root or the sandbox's own directories, even if named", () => {
     using home = new UserHome();
     home.file("bin/x");
     const own = [
@@ -47,7 +47,7 @@ describe("what is not shown", () => {
     expect(refused.map(([path]) => path)).toEqual(own);
   });
 
-  it("view-2 no Holdfast home: this one, another, a part of one, or what contains one", () => {
+  it("view-2 never shows a Holdfast home or a part of one, whether PATH leads there or the user names it", () => {
     using home = new UserHome();
     for (const dir of ["hf", "tools/other"]) {
       home.file(`${dir}/home.json`);
@@ -67,7 +67,7 @@ describe("what is not shown", () => {
     expect(tools.covered).toEqual([home.at("tools/other")]);
   });
 
-  it("view-2 no place of credentials because PATH leads there, by itself or by a link; only because the user names it", () => {
+  it("view-2 shows credentials only if the user names them, not because PATH or a link leads there", () => {
     using home = new UserHome();
     home.file(".ssh/bin/x");
     home.file(".aws/config");
@@ -82,7 +82,7 @@ describe("what is not shown", () => {
     ]);
   });
 
-  it("view-2 in a directory that the user names, places of credentials are empty but for what the user names of them", () => {
+  it("view-2 empties places of credentials in a named directory, except for files that are named too", () => {
     using home = new UserHome();
     home.file(".config/gh/hosts.yml", "token");
     home.file(".config/gh/config.yml", "editor: vi");
@@ -95,7 +95,7 @@ describe("what is not shown", () => {
       expect(saidUnderRoot(files, tools)).toBe("./app/settings\n./gh/config.yml\neditor: viplain");
   });
 
-  it("view-2 credentials in what is shown are empty, and settings that hold none are as they are", () => {
+  it("view-2 empties files with credentials in shown directories, but not harmless settings", () => {
     using home = new UserHome();
     const key = "-----BEGIN PRIVATE KEY-----\n";
     const secret = {
@@ -145,7 +145,7 @@ describe("what is not shown", () => {
     ).toBe(Object.values(plain).join(""));
   });
 
-  it("view-2 a place with many directories does not keep others from being looked through, and is named", () => {
+  it("view-2 reports a place with too many directories to search, and still searches the others", () => {
     using home = new UserHome();
     for (let n = 0; n < 300; n += 1) home.file(`many/dir-${n}/x`);
     home.file("named/deep/er/.netrc", "password");
@@ -165,7 +165,7 @@ describe("what is not shown", () => {
     expect(unfinished).toEqual([home.at("many")]);
   });
 
-  it("view-2 where there are too many credentials for a cover each, their directories are covered", () => {
+  it("view-2 covers whole directories when there are too many credentials to cover one by one", () => {
     using home = new UserHome();
     home.file("named/plain", "plain");
     for (let n = 0; n < 40; n += 1) home.file(`named/one/${n}.token`, "token");
@@ -177,7 +177,7 @@ describe("what is not shown", () => {
     if (hasSandbox) expect(saidUnderRoot(found, tools)).toBe("plain");
   });
 
-  it.skipIf(!canWriteOpt)("view-2 a home that stands in the root is as private as any other", () => {
+  it.skipIf(!canWriteOpt)("view-2 keeps a home below /opt private, though /opt itself is shown", () => {
     using home = new UserHome("/opt");
     home.file(".ssh/id_rsa", "key");
     home.file("letter", "mine");
@@ -189,7 +189,7 @@ describe("what is not shown", () => {
     if (hasSandbox) expect(saidUnderRoot(said, tools)).toBe("ran\n./.cargo/bin/cargo");
   });
 
-  it("view-2 a socket is covered, however deep it lies, and none is shown by name", async () => {
+  it("view-2 hides sockets at any depth, even ones that the user names", async () => {
     using home = new UserHome();
     home.file("tools/bin/x");
     home.file("tools/lib/a/b/c/d/x");
@@ -202,7 +202,7 @@ describe("what is not shown", () => {
     server.close();
   });
 
-  it("view-2 whatever PATH, variables and settings say", () => {
+  it("view-2 never shows what has to stay hidden, whatever PATH, variables and settings say", () => {
     using home = new UserHome();
     for (const place of [".ssh", ".config/gh", ".local/share/keyrings"]) home.file(`${place}/bin/x`);
     home.file("hf/home.json");
@@ -236,8 +236,7 @@ describe("what is not shown", () => {
         expect(unnamed.read.filter((one) => isHidden(one) || isPrivate(one))).toEqual([]);
         const named = home.tools(path, { read, apart: [home.at("hf")] });
         expect(named.read.filter(isHidden)).toEqual([]);
-        // Everything has one place: nothing is shown twice, and every cover stands in something that is
-        // shown.
+        // A cover outside of what is shown would be of no use.
         expect(named.covered.every((one) => named.read.some((dir) => isWithin(dir, one)))).toBe(true);
       }),
       { numRuns: 80 },

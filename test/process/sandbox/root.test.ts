@@ -1,5 +1,5 @@
 /**
- * The root of a sandbox: what of the machine is seen in it.
+ * The root of a sandbox: which parts of the machine a task sees.
  */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -16,7 +16,7 @@ import { ownIds, saidUnderRoot } from "../../support/shown.ts";
 const dirsOf = (args: readonly string[]) => args.filter((_, at) => args[at - 1] === "--dir");
 const isRoot = process.getuid?.() === 0;
 
-describe.skipIf(!hasSandbox)("the root", () => {
+describe.skipIf(!hasSandbox)("the root of a sandbox", () => {
   it("view-1 shows the directories of the machine's programs, and no others", () => {
     const seen = saidUnderRoot("ls -A /").split("\n");
     expect(seen).toEqual(expect.arrayContaining(["bin", "dev", "etc", "proc", "run", "tmp", "usr", "var"]));
@@ -27,7 +27,7 @@ describe.skipIf(!hasSandbox)("the root", () => {
     );
   });
 
-  it("view-1 can be written in its own directories alone, and has nothing in /run", () => {
+  it("view-1 is writable only in temporary directories of its own, and has an empty /run", () => {
     const tried = "/ /run /var /usr /etc /dev /proc/sys/kernel /sys/devices/system/cpu".split(" ");
     const said = saidUnderRoot(`for dir in ${tried.join(" ")}; do (: > $dir/written) 2>&1; done; ls -A /run`);
     expect(said.split("\n")).toHaveLength(tried.length);
@@ -37,24 +37,24 @@ describe.skipIf(!hasSandbox)("the root", () => {
     ).toBe("mine\nmine\nmine");
   });
 
-  it("view-1 settings of the kernel could not be written by their owner either", () => {
+  it("view-1 mounts the kernel's settings read-only, so that not even their owner can change them", () => {
     const options = saidUnderRoot("grep ' /proc/sys ' /proc/self/mounts | tail -n 1 | cut -d ' ' -f 4");
     expect(options.split(",")).toContain("ro");
   });
 
-  it("view-1 what is kept in memory is bounded, and every user's", () => {
+  it("view-1 bounds the size of /tmp and /dev/shm, and lets every user write there", () => {
     const said = saidUnderRoot("stat -c %a /tmp /dev/shm; df -k --output=size /tmp /dev/shm");
     expect(said).toMatch(/^1777\n1777\n/);
     for (const size of said.match(/\d{5,}/g) ?? []) expect(Number(size)).toBeLessThanOrEqual(1024 * 1024);
   });
 
-  it("knows its own user, but not the machine's other users or its id", () => {
+  it("shows the task's own user, but not the machine's other users or its machine-id", () => {
     expect(saidUnderRoot("id -un; cat /etc/passwd /etc/group /etc/machine-id")).toBe(
       `holdfast\n${passwdText(ownIds, "/nowhere")}${groupText(ownIds)}686f6c64666173740000000000000000`,
     );
   });
 
-  it("can look up its own name; of the machine's names it has those of the loopback, without the machine's own", () => {
+  it("resolves its own name and the machine's names for the loopback, but not the machine's own name", () => {
     expect(saidUnderRoot("getent hosts holdfast localhost | sort -u")).toContain("127.0.1.1");
     const machines =
       "127.0.0.1 localhost\n127.0.1.1 laptop.lan laptop\n10.0.0.7 db\n127.0.0.9 app.test # ours\n";
@@ -69,16 +69,16 @@ describe.skipIf(!hasSandbox)("the root", () => {
     expect(listed).toMatch(/^\d/);
   });
 
-  it("view-1 no secret of /etc is left out because there are many: their directories are covered", () => {
+  it("view-1 covers whole directories of /etc when there are too many secrets to cover one by one", () => {
     const many = ["/etc/shadow", "/etc/a/one", "/etc/a/b/two", "/etc/c/three", "/etc/c/three/four"];
     expect(withinBound(many, 4)).toEqual(["/etc/a/b/two", "/etc/a/one", "/etc/c/three", "/etc/shadow"]);
     expect(withinBound(many, 3)).toEqual(["/etc/a", "/etc/c", "/etc/shadow"]);
   });
 
   it.skipIf(!isRoot)(
-    "view-1 a secret of /etc that the task's user could read is empty, and no other is covered",
+    "view-1 empties the secrets of /etc that the task's user could read, and covers no others",
     () => {
-      // Root reads all of them; as its own user, the look goes two levels down.
+      // Root can read all of them. Because it is our own user, two levels of /etc are searched.
       const covered = etcSecrets({ uid: 0, gid: 0 });
       expect(covered).toEqual(expect.arrayContaining(["/etc/shadow", "/etc/gshadow"]));
       expect(saidUnderRoot(`find ${covered.join(" ")} -type f -o -mindepth 1; cat /etc/shadow`)).toBe("");
@@ -87,8 +87,8 @@ describe.skipIf(!hasSandbox)("the root", () => {
   );
 });
 
-describe("the words for bubblewrap", () => {
-  it("parents are made once each, the outermost first, and none in what is shown", () => {
+describe("the arguments for bubblewrap", () => {
+  it("make each parent directory once, the outermost first, and none inside what is shown", () => {
     expect(dirsOf(parentDirs(["/a/b/c/d", "/a/b/e", "/usr/local/lib/x", "/a/b/c/f"]))).toEqual([
       "/a",
       "/a/b",
@@ -97,7 +97,7 @@ describe("the words for bubblewrap", () => {
     expect(dirsOf(parentDirs(["/a/b/c/d"], ["/a/b"]))).toEqual(["/a"]);
   });
 
-  it("a path that has gone since it was found is not covered, and makes nothing fail", () => {
+  it("leave out a path that is gone since it was found, instead of failing", () => {
     const gone = { ...noTools, read: ["/gone/dir"], covered: ["/gone/dir/token", "/gone/dir/in"] };
     expect(shownArguments(gone).show).toEqual(["--perms", "0755", "--dir", "/gone", ...tried("/gone/dir")]);
     expect(shownArguments(gone).seal).toEqual([]);
@@ -105,7 +105,7 @@ describe("the words for bubblewrap", () => {
   });
 
   it.skipIf(!hasSandbox)(
-    "a covered directory is empty but for what is shown in it, and can't be written",
+    "make a covered directory read-only, and empty except for what is shown in it",
     () => {
       using dir = new TempDir();
       mkdirSync(dir.join("all", "covered", "in", "deep"), { recursive: true });
@@ -123,7 +123,7 @@ describe("the words for bubblewrap", () => {
     },
   );
 
-  it.skipIf(!hasSandbox)("a covered socket is not connected to", async () => {
+  it.skipIf(!hasSandbox)("keep a task from connecting to a covered socket", async () => {
     using dir = new TempDir();
     const server = createServer((socket) => socket.end("host"));
     await new Promise<void>((resolve) => server.listen(dir.join("socket"), resolve));
@@ -137,14 +137,14 @@ describe("the words for bubblewrap", () => {
 
 const tried = (path: string) => ["--ro-bind-try", path, path];
 
-describe("who there is", () => {
-  it("the task's user replaces the line with the same number", () => {
+describe("the accounts in a sandbox", () => {
+  it("list the task's user in place of an account with the same number", () => {
     expect(passwdText({ uid: 1000, gid: 1000 }, "/h").split("\n")).toHaveLength(4);
     expect(passwdText({ uid: 0, gid: 0 }, "/h")).toMatch(/^holdfast:x:0:0::\/h:\/bin\/sh\nnobody/);
     expect(groupText({ uid: 1, gid: NOBODY })).toBe(`root:x:0:\nholdfast:x:${NOBODY}:\n`);
   });
 
-  it("no path of a HOME makes another line or field", () => {
+  it("get no extra line or field from the path of a HOME", () => {
     expect(passwdText({ uid: 5, gid: 5 }, "/h\nroot::0:0").split("\n")[1]).toBe(
       "holdfast:x:5:5::/h_root__0_0:/bin/sh",
     );

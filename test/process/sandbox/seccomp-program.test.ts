@@ -1,5 +1,6 @@
 /**
- * The filter as bytes: run here by an interpreter, and held against a plain account of what is refused.
+ * The filter as bytes. An interpreter runs it here, and its answers are compared with a plain list of what is
+ * refused.
  */
 import { closeSync, existsSync, fstatSync, readFileSync, readlinkSync } from "node:fs";
 import fc from "fast-check";
@@ -19,7 +20,7 @@ const ALLOW = 0x7fff0000;
 const KILL = 0x80000000;
 const errno = (value: number) => 0x00050000 + value;
 
-/** As the kernel runs it. What it would not take, or what is not needed, fails. */
+/** Runs the program as the kernel would. An instruction that our filter does not need throws. */
 function run(program: Buffer, { audit, number, args }: Asked): number {
   const data = Buffer.alloc(64);
   data.writeUInt32LE(number, 0);
@@ -59,7 +60,7 @@ const ALWAYS = new Set(
    lookup_dcookie`.split(/\s+/),
 );
 
-/** Which argument has the mode of the file that is made or changed. */
+/** Which argument is the mode of the file that is made or changed. */
 const MODE_AT: Readonly<Record<string, number>> = {
   creat: 1,
   chmod: 1,
@@ -70,7 +71,7 @@ const MODE_AT: Readonly<Record<string, number>> = {
   mknodat: 2,
 };
 
-/** What should be answered, in plain words. */
+/** The answer that a call should get, worked out without the filter's code. */
 function expected(architecture: Architecture, { audit, number, args }: Asked): number {
   if (audit !== AUDIT[architecture]) return KILL;
   if (architecture === "x64" && number >= 0x40000000) return errno(38);
@@ -98,7 +99,7 @@ function expected(architecture: Architecture, { audit, number, args }: Asked): n
   return refused(has(at, 0o4000) || isDevice);
 }
 
-/** Every bit that a rule looks at, and values that a rule compares with. */
+/** Every bit that a rule tests, and the values that a rule compares with. */
 const telling = [
   0, 1, 2, 5, 10, 16, 17, 31, 38, 40, 0x40, 0x80, 0x5412, 0x541c, 0x20000, 0x40000, 0x400000, 0x10000000,
   0x40000000, 0x7e020000, 0xffffffff, 0o755, 0o4755, 0o20666, 0o60666, 0o100666, 0o104755,
@@ -107,7 +108,7 @@ const word = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...telling) },
   { weight: 1, arbitrary: fc.nat({ max: 0xffffffff }) },
 );
-/** The upper half is of no concern, whatever stands there. */
+/** The upper half has to be ignored, whatever its value is. */
 const argument = fc
   .tuple(word, fc.oneof(fc.constant(0), fc.nat({ max: 0xffffffff })))
   .map(([low, high]) => (BigInt(high) << 32n) + BigInt(low));
@@ -145,7 +146,7 @@ describe.each(ARCHITECTURES)("the filter for %s", (architecture) => {
     arm64: ["/usr/include/asm-generic/unistd.h"],
   }[architecture].find((path) => existsSync(path));
   if (!header) console.log(`left out: numbers of ${architecture}: the kernel's headers are not installed`);
-  it.skipIf(!header)("its numbers are those of the kernel's own headers", () => {
+  it.skipIf(!header)("uses the call numbers of the kernel's own headers", () => {
     const said = new Map(
       [...readFileSync(header ?? "", "utf8").matchAll(/#define __NR_(\w+)\s+(\d+)/g)].map(
         ([, name, number]) => [name, Number(number)] as const,
@@ -158,7 +159,7 @@ describe.each(ARCHITECTURES)("the filter for %s", (architecture) => {
 });
 
 describe("the filter's descriptor", () => {
-  it("is a new one for each launch, at its beginning, only to be read, and nothing is left on disk", () => {
+  it("is new for each launch, read-only and at offset 0, and leaves no file on disk", () => {
     const program = seccompProgram(process.arch as Architecture);
     const fds = [openSeccomp(), openSeccomp()];
     try {

@@ -1,5 +1,6 @@
 /**
- * Programs that must not notice the filter: each does what it is for, with processes and threads, and says so.
+ * Programs that have to work under the filter: each does some real work, mostly with processes or threads,
+ * and prints 42.
  */
 import { spawnSync } from "node:child_process";
 import { chownSync, closeSync, existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
@@ -63,10 +64,10 @@ public class Main { public static void main(String[] a) throws Exception {
 `;
 
 interface Tool {
-  /** Where the shell finds it. */
+  /** The name under which PATH has it. */
   readonly program: string;
   readonly files?: Readonly<Record<string, string>>;
-  /** Its last line is 42. */
+  /** The last line of its output has to be 42. */
   readonly script: string;
 }
 
@@ -97,7 +98,7 @@ const tools: readonly Tool[] = [
   },
 ];
 
-/** Only what an ordinary user finds too, in a directory that is everybody's. */
+/** Without the directories of root, which an ordinary user can't read. */
 const searched = (process.env["PATH"] ?? "").split(":").filter((dir) => !dir.startsWith("/root"));
 
 describe.skipIf(why)("under the filter", () => {

@@ -1,10 +1,10 @@
 /**
- * The filter in a real sandbox: each call that it refuses, by errno, as root with and without capabilities
- * and as an ordinary user.
+ * The filter in a real sandbox: each call that it refuses has to fail with the right errno, for root with and
+ * without capabilities and for an ordinary user.
  *
- * Two controls. Root with all capabilities makes each call without the filter too, and is answered something
- * else. And the others run under a filter whose errnos are marked: so it is the filter that refuses, not what
- * they lack.
+ * There are two controls. Root with all capabilities also makes each call without the filter, and gets
+ * another answer. And every caller runs under a filter with marked errnos, which shows that the filter
+ * refused the call, and not the kernel for lack of rights.
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, openSync, writeFileSync } from "node:fs";
@@ -41,7 +41,7 @@ const SET_UID = 0o4755;
 const rows: Row[] = [
   ...["mount", "cgroup", "uts", "ipc", "user", "pid", "net"].flatMap((name, index) => {
     const flag = [0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000][index] ?? 0;
-    // With flags that no call may have, so that without a filter nothing is made.
+    // With an invalid flag added, so that nothing is made even without a filter.
     return [...row("clone", [flag | 0x10000], EPERM, name), ...row("unshare", [flag | 1], EPERM, name)];
   }),
   ...row("unshare", [0x80 | 1], EPERM, "time"),
@@ -91,9 +91,9 @@ const rows: Row[] = [
   ...row("settimeofday", [BAD, 0], EPERM),
   ...row("ioctl", [-1, 0x5412, 0], EPERM, "TIOCSTI"),
   ...row("ioctl", [-1, 0x541c, 0], EPERM, "TIOCLINUX"),
-  ...row("ioctl", [-1, 2 ** 32 + 0x5412, 0], EPERM, "TIOCSTI, with a bit that the kernel leaves aside"),
-  ...row("personality", [0x400000], EPERM, "all that is read can be run"),
-  ...row("personality", [0x100000], EPERM, "a page at zero"),
+  ...row("ioctl", [-1, 2 ** 32 + 0x5412, 0], EPERM, "TIOCSTI, with a high bit that the kernel ignores"),
+  ...row("personality", [0x400000], EPERM, "readable memory becomes executable"),
+  ...row("personality", [0x100000], EPERM, "memory is mapped at address 0"),
   ...row("open", [NONE, CREATE, SET_UID], EPERM, "set-user-id"),
   ...row("open", [NONE, 0o20000001, SET_UID], EPERM, "set-user-id, without a name"),
   ...row("creat", [NONE, SET_UID], EPERM, "set-user-id"),
@@ -109,13 +109,13 @@ const rows: Row[] = [
   ...row("mknod", [NONE, 0o20666, 0], EPERM, "an overlay's whiteout"),
   ...row("mknodat", [AT_CWD, NONE, 0o20666, 0], EPERM, "an overlay's whiteout"),
   ...row("mknodat", [AT_CWD, NONE, 0o60666, 0], EPERM, "a disk"),
-  ...row("socket", [16, 3, 4], EPROTONOSUPPORT, "netlink that lists sockets"),
-  ...row("socket", [16, 3, 15], EPROTONOSUPPORT, "netlink that tells of devices"),
-  ...row("socket", [2, 10, 0], EAFNOSUPPORT, "packets, by their old name"),
+  ...row("socket", [16, 3, 4], EPROTONOSUPPORT, "netlink for a list of sockets"),
+  ...row("socket", [16, 3, 15], EPROTONOSUPPORT, "netlink for device events"),
+  ...row("socket", [2, 10, 0], EAFNOSUPPORT, "packets, by the old type of socket"),
   ...row("socket", [17, 3, 0], EAFNOSUPPORT, "packets"),
 ];
 
-/** The kernel may lack these itself. */
+/** The kernel may lack these itself, so the control without the filter leaves them out. */
 const families = { bluetooth: 31, algorithms: 38, tipc: 30, can: 29, vsock: 40, rds: 21, xdp: 44 };
 const unsure: Row[] = [
   ...Object.entries(families).flatMap(([name, family]) => row("socket", [family, 5, 0], EAFNOSUPPORT, name)),
@@ -125,24 +125,24 @@ const unsure: Row[] = [
     : []),
 ];
 
-/** What stands beside what is refused. */
+/** Calls that resemble the refused ones. */
 const allowed: Row[] = [
-  ...row("openat", [AT_CWD, "/", 0, SET_UID], 0, "a mode that does not count"),
+  ...row("openat", [AT_CWD, "/", 0, SET_UID], 0, "a mode that is ignored, because no file is made"),
   ...row("openat", [AT_CWD, "/tmp/made", CREATE, 0o755], 0, "a file"),
   ...row("fchmodat", [AT_CWD, "/tmp/made", 0o2755], 0, "set-group-id, as git gives it to shared directories"),
   ...row("mknodat", [AT_CWD, "/tmp/pipe", 0o10666, 0], 0, "a pipe"),
   ...row("socket", [1, 1, 0], 0, "unix"),
   ...row("socket", [2, 1 | 0o2000000, 0], 0, "inet"),
   ...row("socket", [10, 2, 0], 0, "inet6"),
-  ...row("socket", [16, 3, 0], 0, "netlink that lists addresses"),
-  ...row("personality", [0xffffffff], 0, "asked"),
-  ...row("personality", [0x40000], 0, "addresses that are not random"),
+  ...row("socket", [16, 3, 0], 0, "netlink for a list of addresses"),
+  ...row("personality", [0xffffffff], 0, "only asked for"),
+  ...row("personality", [0x40000], 0, "no address randomization"),
   ...row("personality", [0x8], 0, "a 32-bit machine's name"),
 ];
 
 /**
- * 32-bit code that ends with 42, in the smallest file that the kernel runs: a header, one segment, three
- * instructions.
+ * A 32-bit program that exits with 42, in the smallest file that the kernel runs: a header, one segment,
+ * three instructions.
  */
 function oldProgram(): Buffer {
   const code = Buffer.from("b801000000bb2a000000cd80", "hex");
@@ -159,7 +159,7 @@ function row(call: SystemCall, args: readonly (number | string)[], errno: number
   return number === null ? [] : [{ title: what ? `${call}: ${what}` : call, number, args, errno }];
 }
 
-/** Under our filter, or under this one. */
+/** With our filter, or with this program as the filter. */
 function withFilter<T>(use: (fd: number) => T, program?: Buffer): T {
   const fd = program ? openBytes(program) : openSeccomp();
   try {
@@ -210,12 +210,12 @@ describe.skipIf(why)("the filter of system calls", () => {
     describe.skipIf(why)(`for ${name}`, () => {
       const all = [...rows, ...unsure];
 
-      it("seccomp-1 refuses, each with its errno", () => {
+      it("seccomp-1 refuses each forbidden call with its errno", () => {
         const errnos = withFilter((fd) => errnosOf(all, [...words, ...filtered, "--"], fd));
         expect(answered(all, errnos)).toEqual(wanted(all));
       });
 
-      it("seccomp-1 refuses by itself, before the kernel asks for rights", () => {
+      it("seccomp-1 refuses by itself, before the kernel checks the caller's rights", () => {
         const errnos = withFilter((fd) => errnosOf(all, [...words, ...filtered, "--"], fd), marked());
         expect(answered(all, errnos)).toEqual(wanted(all, MARK));
       });
@@ -228,13 +228,13 @@ describe.skipIf(why)("the filter of system calls", () => {
     });
   }
 
-  it.skipIf(!isRoot)("without it, none of these calls is answered so", () => {
+  it.skipIf(!isRoot)("control: without the filter, none of these calls gets the same answer", () => {
     const errnos = errnosOf(rows, ["bwrap", ...view, "--"]);
     const same = rows.filter(({ errno }, index) => errnos[index] === errno);
     expect(same.map(({ title }) => title)).toEqual([]);
   });
 
-  it.skipIf(architecture !== "x64")("a program of another architecture is killed", () => {
+  it.skipIf(architecture !== "x64")("kills a program of another architecture", () => {
     using temp = new TempDir();
     writeFileSync(temp.join("old"), oldProgram(), { mode: 0o755 });
     const run = (words: readonly string[], ...fds: number[]) =>

@@ -1,5 +1,5 @@
 /**
- * What of a user's home a task sees: the homes are made here, each as a tool would leave it.
+ * Which parts of a user's home a task sees. The homes are made here, each as the real tools would leave it.
  */
 import { chmodSync, mkdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { hasSandbox } from "../../support/capsules.ts";
 import { saidUnderRoot } from "../../support/shown.ts";
 import { UserHome } from "../../support/user-home.ts";
 
-describe("tools", () => {
+describe("the user's tools in a sandbox", () => {
   it("a directory on PATH is shown with the installation that it belongs to", () => {
     using home = new UserHome();
     home.file("node-24/bin/node");
@@ -33,7 +33,7 @@ describe("tools", () => {
     );
   });
 
-  it("links in it lead to packages, which are shown too, and to nothing that is not one", () => {
+  it("a link on PATH shows the package that it leads to, and nothing beside it", () => {
     using home = new UserHome();
     home.file(".local/share/claude/versions/2.1.0");
     home.link(".local/bin/claude", home.at(".local/share/claude/versions/2.1.0"));
@@ -59,7 +59,7 @@ describe("tools", () => {
     if (hasSandbox) expect(saidUnderRoot("claude; black; codex; tool", tools)).toBe("ran\nran\nran\nran");
   });
 
-  it("a link on PATH, and one on the way, are there inside", () => {
+  it("links that PATH itself goes through exist in the sandbox too", () => {
     using home = new UserHome();
     home.file("store/v20/installation/bin/node");
     home.file("store/v20/installation/lib/x");
@@ -75,7 +75,7 @@ describe("tools", () => {
     if (hasSandbox) expect(saidUnderRoot(said, tools)).toBe("ran\nran\nran");
   });
 
-  it("a tool is told where its things are, by its variable or by the place it has in the home", () => {
+  it("a tool's variable names its directory, as the user set it or at its usual place in the home", () => {
     using home = new UserHome();
     for (const place of [".cargo", ".rustup", ".nvm", "py", "go/pkg/mod", ".bun"]) home.file(`${place}/file`);
     const { env, read } = home.tools([], { env: { PYENV_ROOT: home.at("py"), CARGO_HOME: home.at("gone") } });
@@ -92,7 +92,7 @@ describe("tools", () => {
     );
   });
 
-  it("versions that a tool has a link for are shown where they are, unless that is no place to show", () => {
+  it("versions that a tool links to are shown where they are, unless that place is private", () => {
     using home = new UserHome();
     home.file("build/rust/bin/rustc");
     home.file(".ssh/bin/rustc");
@@ -102,7 +102,7 @@ describe("tools", () => {
     expect([...home.tools([]).read].sort()).toEqual([".rustup", "build/rust"].map((dir) => home.at(dir)));
   });
 
-  it("a tool that may fetch keeps what it fetches in the session's HOME", () => {
+  it("a tool that may fetch packages keeps them in the session's HOME, not in the user's cache", () => {
     using home = new UserHome();
     home.file(".cargo/bin/cargo");
     home.file("go/pkg/mod/cache/download/x");
@@ -114,7 +114,7 @@ describe("tools", () => {
     );
   });
 
-  it("what lies in the checkout is the capsule's, and its variables still lead there", () => {
+  it("directories in the checkout are left to the capsule, and variables still lead to them", () => {
     using home = new UserHome();
     home.file("repo/.venv/bin/python");
     home.file("repo/.venv/lib/x");
@@ -124,14 +124,14 @@ describe("tools", () => {
     expect(tools.env["VIRTUAL_ENV"]).toBe(env.VIRTUAL_ENV);
   });
 
-  it("PATH is as the user has it, each directory once", () => {
+  it("PATH is the user's own, with each directory once", () => {
     using home = new UserHome();
     const { env } = home.tools([home.at("a"), "/nowhere", home.at("a")]);
     expect(env["PATH"]).toBe(`${home.at("a")}:/nowhere:/usr/bin:/bin`);
     expect(home.tools([], { env: { PATH: "" } }).env["PATH"]).toBe("/usr/local/bin:/usr/bin:/bin");
   });
 
-  it("strange directories do not make it fail", () => {
+  it("odd directories, links and paths cause no failure", () => {
     using home = new UserHome();
     home.file("file");
     home.link("loop", "loop");

@@ -40,7 +40,7 @@ const policy = (...rules: string[]): Told => [
 ];
 
 describe("the summary of a task", () => {
-  it("has the request, the root cause, the changes, the decisions, what was in force and the results of the checks", () => {
+  it("has what was asked, the root cause, changed files, decisions, rejected approaches, constraints and check results", () => {
     const { text } = summaryOf([
       said("Root cause: a guess that was wrong\nRejected: a longer timeout, which hides it"),
       ...called("1.1", "Bash", "error"),
@@ -71,7 +71,7 @@ describe("the summary of a task", () => {
 `);
   });
 
-  it("names missing parts, and never reports a check as passed that did not run", () => {
+  it("names the parts that are missing, and never reports a check that did not run as passed", () => {
     const { text } = summaryOf([], EMPTY);
     for (const line of [
       "**Asked:** nothing is on record.",
@@ -89,7 +89,7 @@ describe("the summary of a task", () => {
     );
   });
 
-  it("marks receipts for another tree as not counting, and has the last result of checks that ran again", () => {
+  it("does not count receipts for another tree, and shows the last result of checks that ran again", () => {
     const other = verified("passed", "b".repeat(40));
     expect(summaryOf([...checked("lint", true), other]).text).toContain(
       "passed for another tree `bbbbbbbbbbbb`, which the task did not leave: it counts for nothing",
@@ -113,7 +113,7 @@ describe("the summary of a task", () => {
     ["Root causes are hard", "the agent named none."],
     ["## Root cause\n## Next", "the agent named none."],
     ["The root cause: x", "the agent named none."],
-  ])("finds the root cause in %j", (text, found) => {
+  ])("finds the root cause, if there is one, in %j", (text, found) => {
     expect(summaryOf([said(text)]).text).toContain(`**Root cause:** ${found}\n`);
   });
 
@@ -133,7 +133,7 @@ describe("the summary of a task", () => {
     expect(text.match(/^#/gm)).toHaveLength(1);
   });
 
-  it("summary-1 stays within its tokens whatever it is made of, and counts what it leaves out", () => {
+  it("summary-1 stays within its token limit for any records, and counts the files that it leaves out", () => {
     const paths = Array.from({ length: 200 }, (_, index) => `src/a-rather-long-directory/file-${index}.ts`);
     const { text } = summaryOf([], { ...FACTS, changed: { ...FACTS.changed, paths, files: 5000 } });
     expect(text).toMatch(/`src\/a-rather-long-directory\/file-0.ts`, .*, and \d+ more\n/);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { TaskHome, turn } from "../../support/tasks.ts";
 
-it("reads no record of the tasks before: it is not held up by one that can't be read any more", async () => {
+it("the artifacts of a task are made without the records of earlier tasks, so damage in those does not matter", async () => {
   using home = new TaskHome();
   const hf = await home.open();
   const { session, task } = await home.start(hf);

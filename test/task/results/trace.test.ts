@@ -81,7 +81,7 @@ const KEPT: Told = ["stage_started", { task: 1, stage: "persist" }];
 const WHOLE = [...BEGUN, ...ACTED, ...VERIFIED, KEPT];
 
 describe("the trace of a task", () => {
-  it("trace-1 has a span for each thing, where it belongs, by ids of the journal", () => {
+  it("trace-1 has nested spans for stages, agent, requests, tool calls and checks, with ids from the journal", () => {
     const { spans, records, named } = traceOf(WHOLE);
     const tree = spans.map(({ name, parentSpanId }) => [
       name,
@@ -130,7 +130,7 @@ describe("the trace of a task", () => {
     expect(traceOf([...WHOLE, ...again]).json).toBe(traceOf(WHOLE).json);
   });
 
-  it("ends spans that a kill cut off at the last record of their owner", () => {
+  it("ends a span that a kill cut off at the last record of the owner that was killed", () => {
     const { spans } = traceOf([
       ...BEGUN,
       ["session_resumed", { from: "interrupted" }, { epoch: 2, at: "2026-01-31T18:00:00.000Z" }],
@@ -147,7 +147,7 @@ describe("the trace of a task", () => {
     expect(tookSeconds(second)).toBe(0);
   });
 
-  it("trace-2 is limited, reports how much it left out, and keeps the last turns and checks", () => {
+  it("trace-2 has a limited number of spans, reports how many it left out, and keeps the last check", () => {
     const calls = Array.from({ length: MAX_SPANS }, (_, index) => called(`1.${index}`, "Read", "ok")).flat();
     const { spans } = traceOf([...BEGUN, ...calls, ...ACTED, ...VERIFIED, KEPT]);
     expect(spans.length).toBeLessThanOrEqual(MAX_SPANS);
@@ -161,7 +161,7 @@ describe("the trace of a task", () => {
     expect(traceOf([...BEGUN, ...turns]).spans).toHaveLength(MAX_SPANS);
   });
 
-  it("any records give valid, bounded JSON with times that do not run backwards", () => {
+  it("is valid JSON of bounded size, in which no span ends before it starts, for any records", () => {
     const value = fc.oneof(fc.string({ unit: "binary" }), fc.integer(), fc.constantFrom(null, { a: [1] }));
     const type = fc.constantFrom(...new Set(WHOLE.map(([one]) => one)), "custom");
     const keys = [

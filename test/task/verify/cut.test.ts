@@ -7,13 +7,13 @@ import { CheckedHome } from "../../support/checked.ts";
 import { TestChild } from "../../support/children.ts";
 import { gitIn } from "../../support/repo.ts";
 
-/** Just before the first record of that type. */
+/** The process is killed just before the first record of type `fatal`. */
 const CUTS = [
   { fatal: "check_started", checks: 1 },
-  // The check ran, and nothing says so: it runs again.
+  // The check ran, but no record shows that: it runs again.
   { fatal: "check_ended", checks: 1 },
   { fatal: "verification_ended", checks: 2 },
-  // The verdict is on record: it is not asked for again.
+  // The verdict is on record: no check runs again.
   { fatal: "artifact_written", checks: 1 },
   { fatal: "publishing_started", checks: 1 },
   { fatal: "task_ended", checks: 1 },
@@ -48,7 +48,7 @@ describe("a task that is killed around its checks", () => {
     expect(home.strays()).toEqual([]);
   });
 
-  it("leaves nothing that gc does not clear when the task is not continued", async () => {
+  it("leaves nothing that gc can't remove if it is never continued", async () => {
     using home = new CheckedHome(["{ name: test, run: test -e runs }"]);
     const hf = await home.hf();
     const session = await hf.openSession({ repo: home.main, title: "left" });

@@ -26,8 +26,8 @@ const SETUP = `capsule:
 const CHECK =
   "{ name: test, run: for d in $(cat package-lock.json); do node_modules/.bin/$d || exit 1; done }";
 
-describe("an agent that wants its check to pass", () => {
-  it("verify-1 replaces the program that checks, among the ignored files: the check has the installed one", async () => {
+describe("an agent that tries to make its check pass", () => {
+  it("verify-1 can't replace the check's program among the ignored files: the check runs the installed one", async () => {
     using home = new CheckedHome([CHECK], project, SETUP);
     const { end, receipts } = await home.task(
       "printf '#!/bin/sh\\nexit 0\\n' > node_modules/.bin/left-pad; node_modules/.bin/left-pad; echo x > x",
@@ -38,7 +38,7 @@ describe("an agent that wants its check to pass", () => {
     expect((await home.task("echo right > answer.txt")).end.outcome).toBe("done");
   });
 
-  it("uses a file that only its capsule, HOME or TMPDIR has: the check does not have it", async () => {
+  it("can't use a file that is ignored, or in HOME, TMPDIR or /tmp: the check does not see it", async () => {
     using home = new CheckedHome(
       [
         "{ name: test, run: test -e secret-state || test -e ~/state || test -e $TMPDIR/state || test -e /tmp/state }",
@@ -51,7 +51,7 @@ describe("an agent that wants its check to pass", () => {
     expect(end.outcome).toBe("failed");
   });
 
-  it("edits the check's command, in the repo's file: the one at the base counts, and a person looks at it", async () => {
+  it("can't edit the check's command: the one at the base counts, and the edit needs a review", async () => {
     using home = new CheckedHome(["{ name: test, run: grep -q right answer.txt }"], project);
     const bad = await home.task("sed -i 's/run: .*/run: \"true\" }/' holdfast.yaml");
     expect(bad.end.outcome).toBe("failed");
@@ -61,7 +61,7 @@ describe("an agent that wants its check to pass", () => {
     expect(good.end.unpublished?.reason).toContain("a protected path, holdfast.yaml");
   });
 
-  it("changes a test: the check passes, and the change is reported with it", async () => {
+  it("can change a test so that the check passes, but the change is reported", async () => {
     using home = new CheckedHome(["{ name: test, run: sh test.sh }"], {
       ...project,
       "test/a.test.js": "1\n",
@@ -71,7 +71,7 @@ describe("an agent that wants its check to pass", () => {
     expect(verification).toMatchObject({ watched: [{ path: "test/a.test.js", why: "test" }] });
   });
 
-  it("leaves a daemon that rewrites files: what is checked is what is published", async () => {
+  it("can't have a daemon rewrite files between check and publish: both use the same tree", async () => {
     using home = new CheckedHome(["{ name: test, run: grep -q right answer.txt }"], project);
     const { end } = await home.task(
       "echo right > answer.txt; (trap '' TERM HUP; while :; do echo wrong > answer.txt; sleep 0.01; done) >/dev/null 2>&1 & sleep 0.2; echo right > answer.txt",
@@ -81,7 +81,7 @@ describe("an agent that wants its check to pass", () => {
     expect(home.strays()).toEqual([]);
   });
 
-  it("adds a dependency properly: set-up runs again, for this tree alone", async () => {
+  it("can add a dependency: set-up runs again for that tree, and the work fails if set-up does", async () => {
     using home = new CheckedHome([CHECK], { ...project, "answer.txt": "right\n" }, SETUP);
     const { end, receipts } = await home.task("echo other >> package-lock.json");
     expect(receipts.map(({ check, passed }) => [check, passed])).toEqual([
@@ -89,13 +89,13 @@ describe("an agent that wants its check to pass", () => {
       ["test", true],
     ]);
     expect(end.outcome).toBe("done");
-    // One that can't be installed says so, and nothing is checked without it.
+    // If the dependency can't be installed, no check runs without it.
     const broken = await home.task("echo ../../missing/x >> package-lock.json");
     expect(broken.receipts).toMatchObject([{ check: "capsule.setup", passed: false }]);
     expect(broken.end.outcome).toBe("failed");
   });
 
-  it("forges a receipt wherever it can write: none counts but the journal's", async () => {
+  it("can't forge a receipt in a file: only those in the journal count", async () => {
     using home = new CheckedHome(["{ name: test, run: grep -q right answer.txt }"], project);
     const forged = JSON.stringify({ type: "check_ended", data: { task: 1, check: "test", passed: true } });
     const { id, end, receipts } = await home.task(
@@ -107,7 +107,7 @@ describe("an agent that wants its check to pass", () => {
     expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ verdict: "failed" });
   });
 
-  it("asks for hosts in the repo's file: a check has none before a person accepted them", async () => {
+  it("can't give a check hosts in the repo's file before a person accepted them", async () => {
     const server = createServer((_, response) => response.end("served")).listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;

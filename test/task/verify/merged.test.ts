@@ -7,7 +7,7 @@ import type { Holdfast } from "../../../src/library/holdfast.ts";
 import { CheckedHome } from "../../support/checked.ts";
 import { gitIn } from "../../support/repo.ts";
 
-/** Names may be used once: two sessions that each add the same one pass alone, and not together. */
+/** A name may be used only once: two sessions that add the same name pass alone, but not together. */
 const CHECK = "{ name: unique, run: 'test -z \"$(cat names/* | sort | uniq -d)\"' }";
 const FILES = { "names/first": "ani\n", "a.txt": "1\n2\n3\n4\n5\n6\n7\n" };
 
@@ -20,7 +20,7 @@ async function recorded(hf: Holdfast, id: string, wanted: string): Promise<JsonO
 }
 
 describe("merges with checks", () => {
-  it("verify-3 of three sessions two merge, verified on the real result; the third collides, and was told so", async () => {
+  it("verify-3 are verified on the tree that the branch gets, and one that conflicts is refused", async () => {
     using home = new CheckedHome([CHECK], FILES);
     const hf = await home.hf();
     const one = await home.task("echo bo > names/one; sed -i s/1/one/ a.txt");
@@ -32,7 +32,7 @@ describe("merges with checks", () => {
       [[one.id, third.id].sort(), ["a.txt"]],
     ]);
 
-    // The later one first: neither was verified on what the branch becomes.
+    // The later one is merged first: neither was verified on the tree that the branch gets.
     for (const { id } of [two, one]) {
       const merged = await hf.mergeSession(id);
       expect(merged.verdict).toBe("passed");
@@ -45,7 +45,7 @@ describe("merges with checks", () => {
     await expect(hf.mergeSession(third.id)).rejects.toMatchObject({ code: "merge_conflicts" });
   });
 
-  it("refuse work that passes alone and fails together: nothing moves; --no-verify is recorded", async () => {
+  it("refuse work that passes alone but fails on the branch; a merge with --no-verify is recorded as such", async () => {
     using home = new CheckedHome([CHECK], FILES);
     const hf = await home.hf();
     const one = await home.task("echo bo > names/one");
@@ -58,14 +58,14 @@ describe("merges with checks", () => {
     });
     expect(gitIn(home.main, "rev-parse", "main")).toBe(tip);
     expect(gitIn(home.main, "status", "--porcelain")).toBe("");
-    // What was verified for the branch says nothing of the task's own tree.
+    // The verdict for the branch does not change the verdict for the task's own tree.
     expect((await hf.showSession(two.id)).task?.verified).toMatchObject({ verdict: "passed" });
     await hf.mergeSession(two.id, { isUnverified: true });
     expect(await recorded(hf, two.id, "work_merged")).toMatchObject([{ isUnverified: true }]);
     expect(home.strays()).toEqual([]);
   });
 
-  it("wait for each other: each tip of the branch was checked as its own tree", async () => {
+  it("that are started together wait for each other, and each tip of the branch is checked", async () => {
     using home = new CheckedHome([CHECK], FILES);
     const hf = await home.hf();
     const ids: string[] = [];

@@ -13,20 +13,20 @@ const file = (text: string | Buffer, kind: FileVersion["kind"] = "file"): FileVe
   return { kind, bytes: content.length, content };
 };
 const large = { kind: "file", bytes: 6 * 1024 * 1024, content: undefined } as const;
-/** Put together here, so that no file of the repo has one. */
+/** Put together here, so that no file of this repo has a secret in it. */
 const secret = `ghp_${"a1B2c3D4e5F6".repeat(3)}`;
 
 const cases: readonly (readonly [what: string, change: Omit<ChangedFile, "path">, expected: string[]])[] = [
   ["a plain change", { before: file("a"), after: file("b") }, []],
   ["a new file", { before: null, after: file("b", "executable") }, []],
-  ["a file that is gone", { before: file("a"), after: null }, []],
-  ["a binary", { before: null, after: file("a\0b") }, ["binary"]],
+  ["a removed file", { before: file("a"), after: null }, []],
+  ["a binary file", { before: null, after: file("a\0b") }, ["binary"]],
   ["a large file", { before: null, after: large }, ["large 6 MB"]],
   ["a changed mode", { before: file("a"), after: file("a", "executable") }, ["mode file became executable"]],
-  ["a link inside", { before: null, after: file("../other/x", "link") }, []],
-  ["a link out", { before: null, after: file("../../x", "link") }, ["link leads out of the tree"]],
+  ["a link within the tree", { before: null, after: file("../other/x", "link") }, []],
+  ["a link outside", { before: null, after: file("../../x", "link") }, ["link leads out of the tree"]],
   ["an absolute link", { before: null, after: file("/etc/passwd", "link") }, ["link leads out of the tree"]],
-  ["a link to git", { before: null, after: file("../.git/hooks", "link") }, ["link leads out of the tree"]],
+  ["a link to .git", { before: null, after: file("../.git/hooks", "link") }, ["link leads out of the tree"]],
   [
     "a submodule",
     { before: null, after: { kind: "submodule", bytes: 0, content: undefined } },
@@ -34,22 +34,22 @@ const cases: readonly (readonly [what: string, change: Omit<ChangedFile, "path">
   ],
   ["a secret", { before: null, after: file(`first\nkey = "${secret}"\n`) }, ["secret github, line 2"]],
   [
-    "markers of a conflict",
+    "conflict markers",
     { before: file("a"), after: file("x\n<<<<<<< one\na\n=======\nb\n>>>>>>> two\n") },
     ["markers"],
   ],
   ["a heading of equals signs", { before: null, after: file("Title\n=======\ntext\n") }, []],
-  ["a secret that was there", { before: file(`k ${secret}`), after: file(`more\nk ${secret}`) }, []],
+  ["a secret that was there before", { before: file(`k ${secret}`), after: file(`more\nk ${secret}`) }, []],
 ];
 
 describe("the policy", () => {
-  it.each(cases)("names what it should: %s", async (_, change, expected) => {
+  it.each(cases)("finds what a person has to review in %s", async (_, change, expected) => {
     const found = await findingsIn({ path: "src/a", ...change }, ["lock.json", ".github/**"]);
     expect(found.map(({ rule, detail }) => [rule, detail].filter(Boolean).join(" "))).toEqual(expected);
     expect(JSON.stringify(found)).not.toContain(secret);
   });
 
-  it("names protected paths, changed or gone", async () => {
+  it("finds protected paths that were changed or removed", async () => {
     const found = await Promise.all(
       [
         { path: ".github/workflows/ci.yml", before: file("a"), after: file("b") },
@@ -60,7 +60,7 @@ describe("the policy", () => {
     expect(found.map((one) => one.map(({ rule }) => rule))).toEqual([["protected"], ["protected"], []]);
   });
 
-  it("verify-5 holds the work back until a person has reviewed it", async () => {
+  it("verify-5 keeps work from being published until a person has reviewed it", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "protect: [deploy]\n" });
     const hf = await home.open();
     const { session, task } = await home.start(hf);

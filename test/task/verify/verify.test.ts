@@ -13,7 +13,7 @@ import { acceptFile } from "../../support/trust.ts";
 const IS_FIXED = '{ name: test, run: test "$(cat a)" = fixed }';
 
 describe("the checks of a task", () => {
-  it("verify-2 verify-3 pass or fail on its tree, which is recorded; only work that passed is published", async () => {
+  it("verify-2 verify-3 run on the tree that would be published, and only work that passed is published", async () => {
     using home = new CheckedHome([IS_FIXED, "{ name: second, run: echo heard }"], { a: "broken\n" });
     const good = await home.task("echo fixed > a");
     expect(good.end).toMatchObject({ outcome: "done", branch: expect.stringContaining("holdfast/") });
@@ -36,7 +36,7 @@ describe("the checks of a task", () => {
       branch: null,
       unpublished: { code: "checks_failed" },
     });
-    // The others run all the same: a person wants to know all of it.
+    // The other checks run as well: a person wants to know all results.
     expect(bad.receipts.map(({ check, passed, exitCode }) => [check, passed, exitCode])).toEqual([
       ["test", false, 1],
       ["second", true, 0],
@@ -45,7 +45,7 @@ describe("the checks of a task", () => {
     expect(home.strays()).toEqual([]);
   });
 
-  it("verify-4 if none ran, the work is unverified, which is never a pass; without changes there is no verdict", async () => {
+  it("verify-4 leave the work unverified if none of them ran, and give no verdict if nothing changed", async () => {
     using none = new TaskHome();
     const hf = await none.open();
     const { session, task } = await none.start(hf);
@@ -64,7 +64,7 @@ describe("the checks of a task", () => {
     expect(skipped.verification).toMatchObject({ verdict: "unverified", skipped: ["docs"] });
   });
 
-  it("exact-1 have exactly the tree: no ignored file, and a git that is on it without a change", async () => {
+  it("exact-1 see exactly the task's tree, without ignored files and with a git that shows no change", async () => {
     using home = new CheckedHome(
       [
         "{ name: look, run: 'git status --porcelain --ignored; git log -1 --format=%T; ls -A; cat crlf | od -c | head -1' }",
@@ -89,7 +89,7 @@ describe("the checks of a task", () => {
     expect(names.at(-1)).toContain("y  \\r  \\n");
   });
 
-  it("name the changed files that affect them, and those that none of them covers", async () => {
+  it("name the changed tests and scripts, and the changed files that none of them covers", async () => {
     using home = new CheckedHome(
       [
         "{ name: src, run: 'true', paths: [src, '*.test.js'] }",
@@ -146,7 +146,7 @@ describe("the checks of a task", () => {
     expect(await passed()).toEqual(["second"]);
   });
 
-  it("that leave files behind, hang, write without end or need a host fail with a clear reason", async () => {
+  it("fail with a clear reason if they leave files behind, hang, write without end or need a host", async () => {
     using home = new CheckedHome(
       [
         "{ name: leaves, run: 'echo x > left; mkdir -p out; echo x > out/ignored' }",
@@ -167,7 +167,7 @@ describe("the checks of a task", () => {
       hangs: "it took longer than 0.02 minutes and was ended",
       floods: "it wrote more than 32 MB and was ended",
       fetches: expect.stringContaining("registry.example.org"),
-      // What another one did to the files is not there any more; and what it left running is gone.
+      // It does not see what other checks did to the files, and the process that it leaves running is ended.
       daemon: null,
     });
     expect(receipts.filter(({ passed }) => passed).map(({ check }) => check)).toEqual(["daemon"]);

@@ -1,4 +1,4 @@
-/** Clients of Gemini's generateContent: one that gives calls their ids back, and one that does not, as older ones. */
+/** Clients of Gemini's generateContent: one that returns the ids of calls, and one that, like older ones, does not. */
 import { type Client, joined, type Said } from "./client.ts";
 
 interface GeminiResponse {
