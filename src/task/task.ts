@@ -163,9 +163,12 @@ export class Task implements TaskInHand {
   }
 
   async rest(): Promise<void> {
+    const before = this.last.current;
+    // Nothing writes any more, so the files go to disk while the last processes end.
+    const synced = before && this.capsule.sync();
     await this.network.close();
     await this.endProcesses();
     const { current } = this.last;
-    if (current) await this.capsule.settle(current.snapshot);
+    if (current) await this.capsule.settle(current.snapshot, current === before ? synced : undefined);
   }
 }

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { ClaudeLogin } from "../../src/broker/login.ts";
 import { systemClock } from "../../src/util/index.ts";
@@ -147,6 +148,8 @@ describe("the login of Claude Code", () => {
       temp.write(old);
       mkdirSync(temp.join(name));
       const renewing = loginOf(temp).credential({ refresh: true, token_url: endpoint.url });
+      await sleep(300);
+      expect(endpoint.heard, name).toEqual([]);
       temp.write({ ...old, accessToken: "sk-ant-oat01-by-claude", expiresAt: Number.MAX_SAFE_INTEGER });
       rmdirSync(temp.join(name));
       expect(await renewing).toMatchObject({ value: "sk-ant-oat01-by-claude" });

@@ -1,12 +1,13 @@
 /**
- * Reading a checkout's HEAD without git gives what git says, or nothing.
+ * Reading a checkout's HEAD and the tree of its commit without git gives what git says, or nothing.
  */
 import { execFileSync } from "node:child_process";
-import { rmSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { readLooseTree } from "../../src/capsule/git/loose-object.ts";
 import { readHead } from "../../src/capsule/repo/head.ts";
-import { commitFiles, gitIn } from "../support/repo.ts";
+import { commitFiles, gitIn, makeRepo } from "../support/repo.ts";
 import { TaskHome } from "../support/tasks.ts";
 
 const placeOf = (dir: string) => ({
@@ -47,5 +48,39 @@ describe("the HEAD of a checkout", () => {
     const unborn = home.join("unborn");
     execFileSync("git", ["init", "-q", unborn]);
     expect(readHead(placeOf(unborn))).toBeUndefined();
+  });
+});
+
+describe("the tree of a commit", () => {
+  it.each(["sha1", "sha256"] as const)("is read as git reads it, with %s", (format) => {
+    using home = new TaskHome({});
+    const repo = home.join("repo");
+    execFileSync("git", ["init", "-q", `--object-format=${format}`, repo]);
+    makeRepo(repo);
+    commitFiles(repo, { "a.txt": "two\n" }, "the second");
+    for (const name of ["HEAD", "HEAD~1"]) {
+      const [id, tree] = gitIn(repo, "rev-parse", name, `${name}^{tree}`).split("\n");
+      expect(readLooseTree(join(repo, ".git", "objects"), format, id ?? "")).toBe(tree);
+    }
+  });
+
+  it("is left to git if the commit is packed, damaged, missing or no commit", () => {
+    using home = new TaskHome({ "a.txt": "one\n" });
+    const [commit = "", tree = ""] = gitIn(home.main, "rev-parse", "HEAD", "HEAD^{tree}").split("\n");
+    const objects = join(home.main, ".git", "objects");
+    const read = (id: string) => readLooseTree(objects, "sha1", id);
+    const file = (id: string) => join(objects, id.slice(0, 2), id.slice(2));
+    expect(read(commit)).toBe(tree);
+    expect(read(tree)).toBeUndefined();
+    chmodSync(file(commit), 0o644);
+    const bytes = readFileSync(file(commit));
+    for (const damaged of [readFileSync(file(tree)), bytes.subarray(0, 20), Buffer.from("nonsense")]) {
+      writeFileSync(file(commit), damaged);
+      expect(read(commit)).toBeUndefined();
+    }
+    writeFileSync(file(commit), bytes);
+    gitIn(home.main, "gc", "-q");
+    expect(read(commit)).toBeUndefined();
+    expect(read("f".repeat(40))).toBeUndefined();
   });
 });

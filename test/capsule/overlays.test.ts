@@ -9,7 +9,7 @@ import { describe, expect, it } from "vitest";
 import { listBases } from "../../src/capsule/base/bases.ts";
 import { KnownFiles, rememberFiles } from "../../src/capsule/layer/known-files.ts";
 import { probe } from "../../src/capsule/strategy/probe.ts";
-import { isHoldfastError } from "../../src/contract/index.ts";
+import { HoldfastError, isHoldfastError } from "../../src/contract/index.ts";
 import { markedProcesses } from "../../src/process/index.ts";
 import { identityOf, isAlive, signalIfThere } from "../../src/util/index.ts";
 import { CapsuleLab, inside, limits } from "../support/capsules.ts";
@@ -168,6 +168,20 @@ describe.skipIf(!canOverlay)("overlays", () => {
     const deadline = Date.now() + 10_000;
     while (markedProcesses().some(({ mark }) => mark === temp.path) && Date.now() < deadline) await sleep(5);
     expect(markedProcesses().filter(({ mark }) => mark === temp.path)).toEqual([]);
+  });
+
+  it("journal-5 files whose sync failed become no layer, though a second sync would succeed", async () => {
+    await using lab = new CapsuleLab("overlay", { files: { a: "a" } });
+    const capsule = await lab.create();
+    await inside(capsule, "echo work > work");
+    const snapshot = await capsule.snapshot("1", limits);
+    const failed = Promise.reject(new HoldfastError("disk_full", "the sync failed"));
+    failed.catch(() => {});
+    await expect(capsule.settle(snapshot, failed)).rejects.toMatchObject({ code: "disk_full" });
+    expect(capsule.spec).toMatchObject({ stack: [], settled: null, sealing: null });
+    expect(await inside(capsule, "cat work")).toBe("work");
+    await capsule.settle(snapshot, capsule.sync());
+    expect(capsule.spec).toMatchObject({ stack: [snapshot.commit], settled: snapshot.commit });
   });
 
   it("layer-1 layers are flattened before there are too many, without a change to the files of capsule or fork", async () => {

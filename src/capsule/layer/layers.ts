@@ -68,6 +68,8 @@ export interface Sealing {
   readonly snapshot: string;
   /** Whether the snapshot leaves out files that the capsule has. */
   readonly hasOmitted: boolean;
+  /** A sync of the upper layer that began after the last write to it, if there was one. */
+  readonly synced?: Promise<void> | undefined;
 }
 
 /**
@@ -79,7 +81,7 @@ export async function sealUpper(
   repo: Repo,
   layout: CapsuleDir,
   spec: CapsuleSpec,
-  { snapshot, hasOmitted }: Sealing,
+  { snapshot, hasOmitted, synced }: Sealing,
 ): Promise<CapsuleSpec> {
   const { baseKey, stack } = spec;
   if (baseKey === null) return spec;
@@ -95,7 +97,7 @@ export async function sealUpper(
     await layout.writeSpec(disk, settled);
     return settled;
   }
-  await syncFileSystem(layout.upper);
+  await (synced ?? syncFileSystem(layout.upper));
   const sealed: CapsuleSpec = { ...spec, stack: [snapshot, ...stack], sealing: null, settled: snapshot };
   await writeInfo(disk, repo, snapshot, { ...below, stack: sealed.stack });
   await layout.writeSpec(disk, { ...spec, sealing: snapshot });

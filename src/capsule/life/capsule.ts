@@ -12,7 +12,7 @@ import { openBase } from "../base/bases.ts";
 import type { RunSetup } from "../base/setup.ts";
 import { CapsuleDir, type CapsuleSpec } from "../dir/capsule-dir.ts";
 import { releasePorts } from "../dir/port-leases.ts";
-import { moveToTrash, removeTree } from "../files/directories.ts";
+import { moveToTrash, removeTree, syncFileSystem } from "../files/directories.ts";
 import { giveTo } from "../files/ownership.ts";
 import type { View } from "../files/view.ts";
 import { rememberFiles } from "../layer/known-files.ts";
@@ -207,12 +207,20 @@ export class Capsule {
   /**
    * Called after a snapshot, when every process of the capsule has ended: its files are those of the snapshot
    * until something is started in it again. With an overlay, the next task and forks stand on this layer at
-   * once.
+   * once. `synced`: what `sync` returned, if it was called after the last write. If that sync failed, there is
+   * no layer: the kernel reports such a failure once, so a second sync would prove nothing.
    */
-  async settle(snapshot: Snapshot): Promise<void> {
+  async settle(snapshot: Snapshot, synced?: Promise<void>): Promise<void> {
     await this.detach();
-    if (this.#spec.strategy === "overlay") await this.#seal(snapshot);
+    if (this.#spec.strategy === "overlay") await this.#seal(snapshot, synced);
     else await this.update({ ...this.#spec, settled: snapshot.commit });
+  }
+
+  /** Begins to bring everything that was written to it to the disk. Only `settle` needs to wait for it. */
+  sync(): Promise<void> {
+    const synced = this.#spec.strategy === "overlay" ? syncFileSystem(this.layout.upper) : Promise.resolve();
+    synced.catch(() => {});
+    return synced;
   }
 
   /**
@@ -234,10 +242,10 @@ export class Capsule {
     if (this.#spec.settled !== null) await this.update({ ...this.#spec, settled: null });
   }
 
-  async #seal({ commit, manifest, learned }: Snapshot): Promise<void> {
+  async #seal({ commit, manifest, learned }: Snapshot, synced?: Promise<void>): Promise<void> {
     const { disk } = this.#io;
     try {
-      const sealing = { snapshot: commit, hasOmitted: manifest.omitted.length > 0 };
+      const sealing = { snapshot: commit, hasOmitted: manifest.omitted.length > 0, synced };
       const { length } = this.#spec.stack;
       this.#spec = await sealUpper(disk, this.repo, this.layout, this.#spec, sealing);
       const isNew = this.#spec.stack.length > length;

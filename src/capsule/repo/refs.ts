@@ -3,6 +3,7 @@
  * before which.
  */
 import { git, gitLine, runGit } from "../git/git.ts";
+import { readLooseTree } from "../git/loose-object.ts";
 import { isTreeKnown, rememberTree } from "./commits.ts";
 import { readHead } from "./head.ts";
 import { missingCommit } from "./missing-commit.ts";
@@ -13,14 +14,16 @@ export async function resolveCommit(repo: Repo, name = "HEAD"): Promise<string |
   const head = name === "HEAD" ? readHead(repo) : undefined;
   // Asked at every checkpoint, and usually unchanged.
   if (head !== undefined && isTreeKnown(repo, head)) return head;
+  const tree = head === undefined ? undefined : readLooseTree(repo.objects, repo.objectFormat, head);
+  if (head !== undefined && tree !== undefined) return rememberHead(repo, head, tree);
   // From this checkout, even if a name only leads to its HEAD.
   const place = { gitDir: repo.headDir };
   const args = ["log", "--no-walk", "--format=%H %T", "--end-of-options", `${name}^{commit}`, "--"];
   const { exitCode, stdout } = await runGit(place, args, { accept: [0, 1, 128] });
   if (exitCode === 0) {
     const [commit = "", tree = ""] = stdout.toString("utf8").trim().split(" ");
+    if (name === "HEAD") return rememberHead(repo, commit, tree);
     rememberTree(repo, commit, tree);
-    if (name === "HEAD") remember(repo, "head", async () => commit);
     return commit;
   }
   if (
@@ -29,6 +32,12 @@ export async function resolveCommit(repo: Repo, name = "HEAD"): Promise<string |
   )
     return null;
   throw await missingCommit(place, name, repo.checkout ?? repo.gitDir);
+}
+
+function rememberHead(repo: Repo, commit: string, tree: string): string {
+  rememberTree(repo, commit, tree);
+  remember(repo, "head", async () => commit);
+  return commit;
 }
 
 /** Refs below this keep the user's checkouts. The commits are the user's, though the refs are ours. */

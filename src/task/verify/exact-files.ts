@@ -1,7 +1,7 @@
 /**
  * Owns the temporary capsule of exactly one tree: for a session's checks, for files of a tree that no task
  * has worked in, or for an action. It lies beside the capsule of the session's task. What a kill leaves of it
- * is removed by the next one, or by gc.
+ * is removed when the task goes on, by the next one, or by gc.
  */
 import {
   type Capsule,
@@ -59,11 +59,9 @@ export const checkLane: LaneInForce = {
 };
 
 /** Begins the holder of the capsule for checks before it is known what these have to check. */
-export async function aheadOfChecks({ session, sessionDir, io }: Room): Promise<Ahead | undefined> {
-  const dir = verifyDir(sessionDir, session.state.task?.number ?? 0);
-  // Removes what a killed process left.
-  await clearUnfinished(new CapsuleDir(dir));
-  return Ahead.begin(io.homeDir, dir);
+export async function aheadOfChecks(room: Room): Promise<Ahead | undefined> {
+  await clearExactFiles(room);
+  return Ahead.begin(room.io.homeDir, checkedDir(room));
 }
 
 /** If anything fails, nothing of it is left. */
@@ -110,6 +108,15 @@ export async function makeExactFiles(room: Room, files: ExactFiles): Promise<Mad
     await clearUnfinished(new CapsuleDir(dir));
     throw error;
   }
+}
+
+/** Removes what a killed process left of the capsule for checks. */
+export function clearExactFiles(room: Room): Promise<void> {
+  return clearUnfinished(new CapsuleDir(checkedDir(room)));
+}
+
+function checkedDir({ session, sessionDir }: Room): string {
+  return verifyDir(sessionDir, session.state.task?.number ?? 0);
 }
 
 export async function removeExactFiles({ trashDir, session, io }: Room, capsule: Capsule): Promise<void> {
