@@ -19,6 +19,7 @@ import {
 } from "../approval/index.ts";
 import { type Action, type Grant, HoldfastError, type JsonObject } from "../contract/index.ts";
 import {
+  type ActingContext,
   type CallContext,
   isActing,
   type PlainTool,
@@ -86,24 +87,23 @@ export class Asking {
 
   /** Does it if it is permitted now; otherwise returns what exactly is to be requested. */
   async #try(tool: Tool, args: JsonObject, call: AskedCall): Promise<ToolOutcome | Wanted> {
-    const { capsule } = this.#place.task;
-    // The files have to be reachable before the processes are frozen.
-    await capsule.attach();
-    using frozen = capsule.freezeAll();
+    using frozen = await this.#place.task.freeze();
+    const context: ActingContext = { ...call, thaw: frozen.thaw };
     const prepared = isActing(tool)
       ? await tool.prepare(args, call)
       : await this.#preparePlain(tool, args, frozen);
     if ("outcome" in prepared) return prepared;
-    if (!call.asks) return prepared.act(null, call);
+    // Each is awaited here, because what is frozen thaws when this returns.
+    if (!call.asks) return await prepared.act(null, context);
     const action = this.#actionOf(tool, args, prepared);
     const fingerprint = fingerprintOf(action);
     const approval = this.#decisions.grantFor(fingerprint);
     if (approval === undefined) return { prepared, action, fingerprint };
-    return this.#act(tool, approval, { prepared, action, fingerprint }, call);
+    return await this.#act(tool, approval, { prepared, action, fingerprint }, context);
   }
 
   /** gate-5 */
-  async #act(tool: Tool, approval: string, wanted: Wanted, call: CallContext): Promise<ToolOutcome> {
+  async #act(tool: Tool, approval: string, wanted: Wanted, call: ActingContext): Promise<ToolOutcome> {
     const { home, session, task } = this.#place;
     const grant = await this.#verified(approval, wanted.fingerprint);
     const of = { approval, task: task.number, tool: tool.name };

@@ -9,6 +9,7 @@ export {
   resolveLane,
 } from "./lanes.ts";
 export {
+  type ActingContext,
   type ActingGrant,
   type ActingTool,
   type CallContext,

@@ -24,6 +24,12 @@ export interface CallContext {
   progress(text: string): void;
 }
 
+/** The surroundings of an action. The processes of the task stand still during it. */
+export interface ActingContext extends CallContext {
+  /** Lets a process of the tool's own go on, with everything that it started. */
+  thaw(pid: number): void;
+}
+
 /** What a call of a tool came to. */
 export interface ToolOutcome {
   /** `refused`: it did nothing. */
@@ -45,7 +51,7 @@ export interface Prepared {
   /** What a person should know before they decide, one line each, in this order. */
   readonly facts: readonly (readonly [what: string, text: string])[];
   /** Does it, once. The grant is spent before anything happens. */
-  act(grant: ActingGrant, call: CallContext): Promise<ToolOutcome>;
+  act(grant: ActingGrant, call: ActingContext): Promise<ToolOutcome>;
 }
 
 /** What permits an action; `null` if its lane asks for no grant. */

@@ -6,7 +6,7 @@
  * start.
  */
 import { closeSync, openSync, readlinkSync } from "node:fs";
-import { isAlive, type ProcessIdentity, readTextOr, sha256Hex, signalIfThere } from "../util/index.ts";
+import { isAlive, type ProcessIdentity, readTextOr, sha256Hex } from "../util/index.ts";
 import { endAll, markedProcesses } from "./marks.ts";
 import { programPath } from "./outside-program.ts";
 import { allPids } from "./pids.ts";
@@ -96,40 +96,10 @@ function endMarkedOf(holder: Holder, mark: string): Promise<void> {
   return endAll(() => marked().filter((pid) => pid !== process.pid && isOf(pid)));
 }
 
-const isIn = (pid: number, { mountNamespace, netNamespace }: Holder) =>
+/** Whether a process is in the holder's namespaces. */
+export const isIn = (pid: number, { mountNamespace, netNamespace }: Holder) =>
   namespaceOf(pid, "mnt") === mountNamespace ||
   (netNamespace !== undefined && namespaceOf(pid, "net") === netNamespace);
-
-/**
- * Stops every other process in the holder's namespaces, until it is disposed of. A process that is started
- * meanwhile is found by the next look: stopped processes start no more. Processes that the holder itself
- * starts while it begins are not stopped: it would wait for them forever.
- */
-export function freezeHeld(holder: Holder): Disposable {
-  const frozen = new Set<number>([holder.pid, process.pid]);
-  for (;;) {
-    const moving = allPids().filter(
-      (pid) => !frozen.has(pid) && isIn(pid, holder) && parentOf(pid) !== holder.pid,
-    );
-    if (moving.length === 0) break;
-    for (const pid of moving) {
-      signalIfThere(pid, "SIGSTOP");
-      frozen.add(pid);
-    }
-  }
-  return {
-    [Symbol.dispose]: () => {
-      for (const pid of frozen)
-        if (pid !== process.pid && pid !== holder.pid && isIn(pid, holder)) signalIfThere(pid, "SIGCONT");
-    },
-  };
-}
-
-/** Field 4 of proc_pid_stat(5). The name before it may contain anything. */
-function parentOf(pid: number): number {
-  const stat = readTextOr(`/proc/${pid}/stat`, "");
-  return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
-}
 
 /** Undefined if the holder has ended, or its pid is another process now. */
 function pinNamespaces(holder: Holder): number[] | undefined {

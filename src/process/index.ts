@@ -13,13 +13,12 @@ export { diskUse, diskUseOfEach } from "./disk-use.ts";
 export { baseEnvironment, USER_HOME, userHome } from "./environment.ts";
 export { findProgram } from "./find-program.ts";
 export { isInForeground, runInForeground } from "./foreground.ts";
-export { freezeTree, thawTree } from "./freezing.ts";
+export { type Frozen, freezeHeld, freezeTree, thawTree } from "./freezing.ts";
 export {
   endHolder,
   enterFiles,
   enterHolder,
   enterNetwork,
-  freezeHeld,
   type Holder,
   mountedBy,
   throughHolder,

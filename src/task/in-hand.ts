@@ -4,8 +4,9 @@
  */
 import type { Capsule, DiffStat } from "../capsule/index.ts";
 import type { LaneInForce } from "../lane/index.ts";
-import type { Sandbox } from "../process/index.ts";
+import type { Frozen, Sandbox } from "../process/index.ts";
 import type { HomeState } from "../session/index.ts";
+import type { Beginnings } from "./files/beginnings.ts";
 import type { Checkpoint } from "./files/checkpoint.ts";
 import type { LastCheckpoint } from "./files/last-checkpoint.ts";
 import type { StartingOptions } from "./files/starting-point.ts";
@@ -71,9 +72,12 @@ export interface TaskInHand {
   readonly lane: LaneInForce;
   readonly network: RoomNetwork;
   readonly last: LastCheckpoint;
+  readonly beginnings: Beginnings;
   /** How much of the machine it may use. */
   quota(): Promise<Quota>;
   checkpoint(): Promise<Checkpoint>;
+  /** Keeps its processes still, and its files as they are, until this is disposed of. */
+  freeze(): Promise<Frozen>;
   /** Ends all processes in its capsule. The next process attaches the capsule again. */
   endProcesses(): Promise<void>;
   /** Ends all processes of the task; its files stay. After a checkpoint, forks can use them at once. */

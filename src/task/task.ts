@@ -11,7 +11,8 @@ import { exec, type Messages, type OutputStream, type Workplace } from "../agent
 import type { Capsule } from "../capsule/index.ts";
 import { type ExecSpec, HoldfastError } from "../contract/index.ts";
 import type { LaneInForce } from "../lane/index.ts";
-import { type CommandEnd, runCommand, type Sandbox } from "../process/index.ts";
+import { type CommandEnd, type Frozen, runCommand, type Sandbox } from "../process/index.ts";
+import { Beginnings } from "./files/beginnings.ts";
 import { type Checkpoint, takeCheckpoint } from "./files/checkpoint.ts";
 import { LastCheckpoint } from "./files/last-checkpoint.ts";
 import type { AskedOutcome, TaskEnd, TaskInHand, TaskOptions } from "./in-hand.ts";
@@ -46,11 +47,11 @@ export interface BesideOptions extends Pick<InvocationOptions, "door"> {
 export class Task implements TaskInHand {
   readonly room: Room;
   readonly capsule: Capsule;
-  readonly missingIncludes: readonly string[];
   readonly sandbox: Sandbox | undefined;
   readonly lane: LaneInForce;
   readonly network: RoomNetwork;
   readonly last: LastCheckpoint;
+  readonly beginnings = new Beginnings();
   #inbox: OwnInbox | undefined;
 
   constructor(
@@ -59,7 +60,6 @@ export class Task implements TaskInHand {
     of: {
       readonly sandbox: Sandbox | undefined;
       readonly lane: LaneInForce;
-      readonly missingIncludes: readonly string[];
     },
   ) {
     this.room = room;
@@ -68,7 +68,6 @@ export class Task implements TaskInHand {
     this.last = new LastCheckpoint({ canStray: !of.sandbox });
     this.lane = of.lane;
     this.network = RoomNetwork.of(capsule.layout.dir, of.lane, Object.values(capsule.spec.ports));
-    this.missingIncludes = of.missingIncludes;
   }
 
   /** The task that the session is at, with its capsule. */
@@ -78,7 +77,7 @@ export class Task implements TaskInHand {
     const lane = await laneOf(room, capsule.spec.base);
     const quota = await readQuota(room, capsule.spec.base);
     const sandbox = (options.sandbox ?? true) ? await sandboxOf(room, { quota, lane }) : undefined;
-    return new Task(room, capsule, { sandbox, lane, missingIncludes: [] });
+    return new Task(room, capsule, { sandbox, lane });
   }
 
   get number(): number {
@@ -119,15 +118,20 @@ export class Task implements TaskInHand {
    * Runs a person's command in a terminal, in the agent's sandbox. It is ended before the agent's turn ends.
    */
   async runBeside(command: readonly string[], options: BesideOptions): Promise<CommandEnd> {
-    const invocation = await invocationOf(this.room, this.capsule, command, {
-      sandbox: this.sandbox,
-      quota: await this.quota(),
-      network: this.network,
-      door: options.door,
-      hasTerminal: true,
+    const { running } = await this.beginnings.begin(async () => {
+      const invocation = await invocationOf(this.room, this.capsule, command, {
+        sandbox: this.sandbox,
+        quota: await this.quota(),
+        network: this.network,
+        door: options.door,
+        hasTerminal: true,
+      });
+      const writer = this.last.beginWriter();
+      return {
+        running: runCommand({ ...invocation, ...options, hasInput: true }).finally(() => writer.end()),
+      };
     });
-    const writer = this.last.beginWriter();
-    return runCommand({ ...invocation, ...options, hasInput: true }).finally(() => writer.end());
+    return running;
   }
 
   /**
@@ -155,6 +159,24 @@ export class Task implements TaskInHand {
     const end = await endTask(this, outcome, { at: at === this.last.current ? at : undefined });
     if (!end) throw new Error("the checks ended without a verdict, although nothing stopped them");
     return end;
+  }
+
+  /** gate-8 */
+  async freeze(): Promise<Frozen> {
+    const pause = await this.beginnings.pause();
+    try {
+      // The files have to be reachable before the processes are frozen.
+      await this.capsule.attach();
+      const frozen = this.capsule.freezeAll();
+      const end = () => {
+        frozen[Symbol.dispose]();
+        pause[Symbol.dispose]();
+      };
+      return { thaw: frozen.thaw, [Symbol.dispose]: end };
+    } catch (error) {
+      pause[Symbol.dispose]();
+      throw error;
+    }
   }
 
   async endProcesses(): Promise<void> {

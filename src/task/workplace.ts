@@ -155,7 +155,11 @@ export class TaskWorkplace implements Workplace {
     this.#around.onOutput?.(Buffer.from(text), "stdout");
   }
 
-  async start(command: readonly string[], options: ProcessOptions = {}): Promise<AgentProcess> {
+  start(command: readonly string[], options: ProcessOptions = {}): Promise<AgentProcess> {
+    return this.#task.beginnings.begin(() => this.#start(command, options));
+  }
+
+  async #start(command: readonly string[], options: ProcessOptions): Promise<AgentProcess> {
     const { session } = this.#task.room;
     const writer = this.#task.last.beginWriter();
     const invocation = await this.#invocation(command, options).catch((error: unknown) => {

@@ -2,12 +2,16 @@
  * One grant permits one action, once. A different action asks again, and only the operator's key permits
  * anything.
  */
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { spend } from "../../src/approval/index.ts";
 import type { GrantTerms, JsonObject } from "../../src/contract/index.ts";
 import { keyPair } from "../support/approvals.ts";
 import { GateHome } from "../support/gates.ts";
 import { CountedTool, Operator } from "../support/granting.ts";
+import { until } from "../support/hosts.ts";
 
 async function begun(holdMs = 10_000) {
   const home = new GateHome();
@@ -100,6 +104,35 @@ describe("an action that needs an approval", () => {
     expect(await home.gate.call("run_command", { command: "echo on" })).toMatchObject({ text: "on\n" });
     await operator.approve();
     await calling;
+    await home.end();
+  });
+
+  it("gate-8 finds the task's processes still, and nothing begins in its files before it is done", async () => {
+    const { home, tool, operator, call } = await begun();
+    using _ = home;
+    const { root } = await home.task.capsule.attach();
+    const sizeOf = (name: string) => statSync(join(root, name), { throwIfNoEntry: false })?.size ?? 0;
+    const writer = await home.task.workplace().start(["sh", "-c", "while :; do echo x >> ticks; done"]);
+    await until(() => sizeOf("ticks"));
+    const besides: Promise<unknown>[] = [];
+    tool.onAct = async () => {
+      const before = sizeOf("ticks");
+      besides.push(
+        home.gate.call("write_file", { path: "late", content: "late" }),
+        home.gate.call("run_command", { command: "echo later > later" }),
+      );
+      await sleep(300);
+      expect([sizeOf("ticks") - before, sizeOf("late"), sizeOf("later")]).toEqual([0, 0, 0]);
+    };
+    const calling = call();
+    await operator.approve();
+    expect(await calling).toMatchObject({ outcome: "ok" });
+    const after = sizeOf("ticks");
+    await until(() => sizeOf("ticks") > after);
+    await Promise.all(besides);
+    expect([sizeOf("late"), sizeOf("later")]).toEqual([4, 6]);
+    writer.end();
+    await writer.ended;
     await home.end();
   });
 

@@ -1,11 +1,12 @@
 /**
  * MCP servers behind the gate: real ones, and ones that misbehave, which hurt only their own calls.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type GateAsked, GateHome } from "../support/gates.ts";
 import { Operator } from "../support/granting.ts";
+import { until } from "../support/hosts.ts";
 import { acceptFile } from "../support/trust.ts";
 
 const project = join(import.meta.dirname, "..", "..");
@@ -19,7 +20,11 @@ interface Entry {
 }
 
 async function withServers(mcp: Record<string, Entry>, asked: GateAsked = {}): Promise<GateHome> {
-  const home = new GateHome({ "holdfast.yaml": JSON.stringify({ mcp }), "in-repo.txt": "of the repo\n" });
+  const home = new GateHome({
+    "holdfast.yaml": JSON.stringify({ mcp }),
+    "in-repo.txt": "of the repo\n",
+    ".gitignore": "ticks\nserver-ticks\n",
+  });
   const read = [join(project, "node_modules"), join(project, "test", "fixtures")];
   await home.open();
   writeFileSync(join(home.dir, "settings.yaml"), JSON.stringify({ sandbox: { read } }), { mode: 0o600 });
@@ -222,6 +227,23 @@ describe("an action of an upstream server", () => {
     await operator.approve();
     expect(await calling).toMatchObject({ outcome: "ok", text: 'looked: {"a":1}' });
     expect(await home.records("action_ended")).toMatchObject([{ outcome: "ok" }]);
+    await home.end();
+  });
+
+  it("gate-8 acts on the task's files while the agent's processes and other servers stand still", async () => {
+    const servers = { sees: entry("watches", { files: "write" }), ticks: entry("ticks", { files: "write" }) };
+    using home = await withServers(servers, asking);
+    const operator = new Operator(home);
+    const { root } = await home.task.capsule.attach();
+    // Both servers are started by this.
+    await home.gate.list();
+    const writer = await home.task.workplace().start(["sh", "-c", "while :; do echo x >> ticks; done"]);
+    const calling = home.gate.call("sees__watch", { files: ["ticks", "server-ticks"] });
+    for (const file of ["ticks", "server-ticks"]) await until(() => existsSync(join(root, file)));
+    await operator.approve();
+    expect(await calling).toMatchObject({ outcome: "ok", text: "grown by 0, 0" });
+    writer.end();
+    await writer.ended;
     await home.end();
   });
 

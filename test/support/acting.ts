@@ -9,7 +9,7 @@ import { declarationHash, fingerprintOf, signedBytes } from "../../src/approval/
 import { operatorPublicPath } from "../../src/approval/operator-public.ts";
 import type { Action, Grant, GrantTerms, JsonObject } from "../../src/contract/index.ts";
 import { type Home, openHome } from "../../src/home/index.ts";
-import type { ActingTool, CallContext, Prepared, ToolOutcome } from "../../src/lane/index.ts";
+import type { ActingContext, ActingTool, Prepared, ToolOutcome } from "../../src/lane/index.ts";
 import type { Session } from "../../src/session/session.ts";
 import type { Task } from "../../src/task/task.ts";
 import { operatorDir } from "../../src/util/index.ts";
@@ -150,7 +150,11 @@ export class ActingHome extends TaskHome implements AsyncDisposable {
   }
 }
 
-export const quiet = (signal = new AbortController().signal): CallContext => ({ signal, progress: () => {} });
+export const quiet = (signal = new AbortController().signal): ActingContext => ({
+  signal,
+  progress: () => {},
+  thaw: () => {},
+});
 
 function filesBelow(dir: string): string[] {
   return readdirSync(dir, { withFileTypes: true, recursive: true })

@@ -71,7 +71,6 @@ export class GateHome extends TaskHome {
     const task = new Task(begun.room, begun.capsule, {
       sandbox: begun.sandbox,
       lane: { ...begun.lane, tools: { ...begun.lane.tools, ...tools } },
-      missingIncludes: [],
     });
     this.#task = task;
     const { io, homeDir: dir } = { io: task.room.io, homeDir: task.room.io.homeDir };

@@ -97,7 +97,7 @@ describe("an external action", () => {
     await home.begin("");
     const writing = home.task.runTurn(["sh", "-c", "while :; do echo evil >> a.txt; git add a.txt; done"]);
     const { prepared, action } = await (async () => {
-      using _ = home.task.capsule.freeze();
+      using _ = await home.task.freeze();
       return home.prepare("git_push", { branch: "work" });
     })();
     const outcome = await prepared.act(await home.grant(action), quiet());

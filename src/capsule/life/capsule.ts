@@ -6,7 +6,13 @@ import { existsSync, readdirSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
-import { type ComingHolder, freezeHeld, freezeMarked, type Sandbox } from "../../process/index.ts";
+import {
+  type ComingHolder,
+  type Frozen,
+  freezeHeld,
+  freezeMarked,
+  type Sandbox,
+} from "../../process/index.ts";
 import { errorCode, isDiskFull } from "../../util/index.ts";
 import { openBase } from "../base/bases.ts";
 import type { RunSetup } from "../base/setup.ts";
@@ -150,9 +156,9 @@ export class Capsule {
   }
 
   /** The same for all processes in its namespaces, whatever their environment. The capsule is attached. */
-  freezeAll(): Disposable {
+  freezeAll(): Frozen {
     const holder = this.layout.readHolder();
-    return holder ? freezeHeld(holder) : this.freeze();
+    return holder ? freezeHeld(holder, this.layout.dir) : { ...this.freeze(), thaw: () => {} };
   }
 
   store(): Promise<Store> {

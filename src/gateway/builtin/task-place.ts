@@ -56,14 +56,16 @@ export class TaskPlace implements ToolPlace {
     return { root, top: this.#task.sandbox?.at ?? workTree, start: this.#around.cwd ?? "" };
   }
 
-  async writing<T>(write: () => T): Promise<T> {
-    const writer = this.#task.last.beginWriter();
-    try {
-      await this.#task.capsule.unsettle();
-      return write();
-    } finally {
-      writer.end();
-    }
+  writing<T>(write: () => T): Promise<T> {
+    return this.#task.beginnings.begin(async () => {
+      const writer = this.#task.last.beginWriter();
+      try {
+        await this.#task.capsule.unsettle();
+        return write();
+      } finally {
+        writer.end();
+      }
+    });
   }
 
   start(command: readonly string[], options: ProcessOptions): Promise<AgentProcess> {

@@ -19,6 +19,7 @@ const MAX_UNASKED = 10_000;
 
 /** A server that was started. */
 export interface ServerProcess {
+  readonly pid: number;
   readonly input: Writable;
   /** Ends all of its processes. */
   end(): void;
@@ -41,6 +42,10 @@ export class Pipe implements Transport {
 
   constructor(start: StartServer) {
     this.#start = start;
+  }
+
+  get pid(): number | undefined {
+    return this.#server?.pid;
   }
 
   /** Undefined while it is open. */

@@ -92,8 +92,8 @@ async function runIn({ task, name, settings, values, sandbox, network, ...of }: 
     hasInput: true,
     signal: of.ending.signal,
     onOutput: (chunk, stream) => (stream === "stdout" ? of.onOutput(chunk) : of.onComplaint(chunk)),
-    onStart: (_pid, input) => {
-      if (input) of.started({ input, end: () => of.ending.abort() });
+    onStart: (pid, input) => {
+      if (input) of.started({ pid, input, end: () => of.ending.abort() });
     },
   }).finally(() => writer?.end());
   return `it ended with ${signal ?? `status ${exitCode}`}`;

@@ -163,7 +163,9 @@ export class UpstreamServer {
       ],
       act: async (grant, call) => {
         // A server that can't be started must not cost a grant.
-        await this.#open();
+        const { pipe } = await this.#open();
+        // It may see the task's files, and is then among the processes that stand still.
+        if (pipe.pid !== undefined) call.thaw(pipe.pid);
         if (grant && !spend(homeDir, grant.approval, { session }))
           return { outcome: "refused", text: `grant_invalid: approval ${grant.approval} was already spent` };
         return act(call);

@@ -29,7 +29,7 @@ export async function makeCapsule(room: Room, route: Route, options: TaskOptions
   const runSetup = setupFor(room, { sandbox, hosts, quota, onOutput: onSetup, signal });
   const coming = route.ahead?.holder;
   const begun = await beginFiles(room, from, { number, settings, sandbox, coming, runSetup, signal });
-  const { capsule, missingIncludes } = begun;
+  const { capsule } = begun;
   let mayBeOnRecord = false;
   try {
     if (options.cwd !== undefined) assertDirectory((await capsule.attach()).root, options.cwd);
@@ -37,7 +37,7 @@ export async function makeCapsule(room: Room, route: Route, options: TaskOptions
     mayBeOnRecord = true;
     await record(room, route, options, begun);
     await begun.settle();
-    return new Task(room, capsule, { sandbox, lane, missingIncludes });
+    return new Task(room, capsule, { sandbox, lane });
   } catch (error) {
     // The journal then decides whose files they are, and the next use of them follows it (hand-on-1).
     await (mayBeOnRecord ? capsule.detach() : begun.undo());
