@@ -8,6 +8,7 @@ import { HoldfastError, isHoldfastError, type SessionId } from "../contract/inde
 import { type Home, readToken, sessionDirOf } from "../home/index.ts";
 import { ask, failureIn, type Question, Unheard } from "./asking.ts";
 import { requestHeaders } from "./credential.ts";
+import { loginHeaders } from "./login-dir.ts";
 import { failed, reachBroker } from "./start.ts";
 import { brokerPlace, PROVIDER_NAME, paths } from "./wire.ts";
 
@@ -99,7 +100,8 @@ export class BrokerConnection {
     const token = await readToken(this.#home.io.disk, sessionDirOf(this.#home, this.#session));
     if (token === undefined)
       throw new HoldfastError("token_revoked", `the token of ${this.#session} was revoked`);
-    const headers = [...question.headers, "authorization", `Bearer ${token}`];
+    const own = ["authorization", `Bearer ${token}`, ...loginHeaders(process.env)];
+    const headers = [...question.headers, ...own];
     try {
       const answer = await this.#ask({ ...question, headers });
       const failure = await failureIn(answer);

@@ -4,7 +4,7 @@
  * too. Pure.
  */
 import type { Api } from "../config/index.ts";
-import { FAILURE } from "./wire.ts";
+import { FAILURE, LOGIN_DIR } from "./wire.ts";
 
 /** Where a credential came from. */
 export type KeySource = "command" | "file" | "environment" | "login";
@@ -46,8 +46,9 @@ const OF_THE_AGENT = [
   "x-http-method",
   "x-http-method-override",
   "x-method-override",
-  // A word of ours.
+  // Words of ours.
   FAILURE,
+  LOGIN_DIR,
 ];
 
 /** The headers for the provider. A provider that needs no key gets no credential. */

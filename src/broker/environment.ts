@@ -55,8 +55,3 @@ export function brokerEnvironment(home: Pick<Home, "dir">): Record<string, strin
 export function expandPath(path: string): string {
   return path.startsWith("~/") ? join(userHome(), path.slice(2)) : path;
 }
-
-/** The directory in which Claude Code stores its login. */
-export function claudeDir(env: NodeJS.ProcessEnv = process.env): string {
-  return env["CLAUDE_CONFIG_DIR"] || join(userHome(), ".claude");
-}

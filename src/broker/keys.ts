@@ -11,7 +11,7 @@ import type { Clock } from "../util/index.ts";
 import type { Credential } from "./credential.ts";
 import { KeyCommands } from "./key-commands.ts";
 import { keyIn, readKeyFile } from "./key-file.ts";
-import type { ClaudeLogin } from "./login.ts";
+import type { ClaudeLogins } from "./login.ts";
 import { needsNoKey, type Provider } from "./providers.ts";
 
 /** How Anthropic's tokens of a subscription begin. */
@@ -21,19 +21,19 @@ const TOKEN_VARIABLES = new Set(["ANTHROPIC_AUTH_TOKEN"]);
 export interface KeysOptions {
   readonly homeDir: string;
   readonly clock: Clock;
-  readonly login: ClaudeLogin;
+  readonly logins: ClaudeLogins;
 }
 
 export class Keys {
   readonly #homeDir: string;
-  readonly #login: ClaudeLogin;
+  readonly #logins: ClaudeLogins;
   readonly #commands: KeyCommands;
   /** The variables of each session. */
   readonly #brought = new Map<SessionId, Values>();
 
-  constructor({ homeDir, clock, login }: KeysOptions) {
+  constructor({ homeDir, clock, logins }: KeysOptions) {
     this.#homeDir = homeDir;
-    this.#login = login;
+    this.#logins = logins;
     this.#commands = new KeyCommands(clock);
   }
 
@@ -53,9 +53,12 @@ export class Keys {
     return Object.fromEntries(there.map((name) => [name, values[name] ?? ""]));
   }
 
-  /** Undefined when the provider needs none; fails with `key_missing` or `login_expired`. */
+  /**
+   * Undefined when the provider needs none; fails with `key_missing` or `login_expired`. `loginDir`: where the
+   * session's own login of Claude Code is; without it none is used.
+   */
   async credentialFor(
-    session: SessionId,
+    { session, loginDir }: { readonly session: SessionId; readonly loginDir: string | undefined },
     provider: Provider,
     settings: Settings,
   ): Promise<Credential | undefined> {
@@ -68,7 +71,10 @@ export class Keys {
       );
     const brought = fromVariables(provider, this.#brought.get(session) ?? {});
     if (brought) return brought;
-    const login = hasLogin ? await this.#login.credential(settings.logins.claude) : undefined;
+    const login =
+      hasLogin && loginDir !== undefined
+        ? await this.#logins.in(loginDir).credential(settings.logins.claude)
+        : undefined;
     if (login || needsNoKey(provider)) return login;
     throw new HoldfastError("key_missing", `there is no key for ${name}: ${helpFor(provider)}`, {
       provider: name,

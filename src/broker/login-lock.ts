@@ -17,16 +17,11 @@ const MOST_MS = 20_000;
 /** No event tells when a directory is removed. */
 const LOOK_MS = 100;
 
-export interface LoginLock {
-  /** False after another process took the lock. */
-  isHeld(): boolean;
-}
-
 /** Undefined when the lock could not be taken. */
 export async function withLoginLock<T>(
   dir: string,
   clock: Clock,
-  work: (lock: LoginLock) => Promise<T>,
+  work: () => Promise<T>,
 ): Promise<T | undefined> {
   const patience = deadline(clock, MOST_MS);
   const paths = [join(dir, ".oauth_refresh.lock"), `${realpathSync(dir)}.lock`];
@@ -35,7 +30,7 @@ export async function withLoginLock<T>(
     if (held) {
       const renewal = setInterval(() => held.forEach(renew), RENEW_MS);
       try {
-        return await work({ isHeld: () => held.every(isOurs) });
+        return await work();
       } finally {
         clearInterval(renewal);
         for (const one of held.toReversed()) if (isOurs(one)) rmdirSync(one.path);

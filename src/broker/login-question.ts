@@ -5,9 +5,10 @@
 import { existsSync } from "node:fs";
 import { json } from "node:stream/consumers";
 import type { Home } from "../home/index.ts";
+import { claudeDir } from "../process/index.ts";
 import { isPlainObject } from "../util/index.ts";
 import { ask, Unheard } from "./asking.ts";
-import { claudeDir } from "./environment.ts";
+import { loginHeaders } from "./login-dir.ts";
 import { type LoginTime, loginPath } from "./login-file.ts";
 import { failed, reachBroker } from "./start.ts";
 import { brokerPlace, paths } from "./wire.ts";
@@ -18,7 +19,12 @@ const ATTEMPTS = 4;
 /** Undefined when there is no login; no broker is started then. Fails with `broker_failed`. */
 export async function askForLogin(home: Home, env: NodeJS.ProcessEnv): Promise<LoginTime | undefined> {
   if (!existsSync(loginPath(claudeDir(env)))) return undefined;
-  const question = { socket: brokerPlace(home.dir).socket, method: "GET", path: paths.login, headers: [] };
+  const question = {
+    socket: brokerPlace(home.dir).socket,
+    method: "GET",
+    path: paths.login,
+    headers: loginHeaders(env),
+  };
   for (let attempt = 1; ; attempt += 1) {
     await reachBroker(home);
     try {

@@ -5,6 +5,7 @@
  *
  * login-1 A refresh token is never used twice at the same time: not by two sessions, two brokers, or a broker
  *    and Claude Code. What another process wrote meanwhile is never overwritten.
+ * login-2 A login that was renewed is not lost: if it can't be written to its file, it is kept and tried again.
  */
 import { chmodSync, chownSync, readFileSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -31,28 +32,55 @@ export interface Renewal {
   readonly tokenUrl: string | undefined;
 }
 
-interface Renewed {
+/** What the endpoint gave. */
+export interface Renewed {
   readonly accessToken: string;
   readonly refreshToken: string;
   readonly expiresAt: number;
 }
 
+export interface RenewedLogin {
+  readonly login: Login;
+  /**
+   * Set when it could not be written to its file, whose refresh token was used up: only this process has the
+   * login then.
+   */
+  readonly unsaved?: Renewed;
+}
+
 /** Fails with `login_expired`. */
-export async function renewLogin(dir: string, { seen, clock, tokenUrl }: Renewal): Promise<Login> {
-  const found = await withLoginLock(dir, clock, async ({ isHeld }) => {
+export async function renewLogin(dir: string, { seen, clock, tokenUrl }: Renewal): Promise<RenewedLogin> {
+  const found = await withLoginLock(dir, clock, async (): Promise<RenewedLogin> => {
     const login = readLogin(dir);
     if (!login) throw loginExpired("was removed");
     // Another process renewed it during the wait.
-    if (login.accessToken !== seen.accessToken && !isExpired(login, clock.nowMs())) return login;
+    if (login.accessToken !== seen.accessToken && !isExpired(login, clock.nowMs())) return { login };
     const { refreshToken } = login;
     if (refreshToken === undefined) throw loginExpired("has expired, and can't be renewed");
     const renewed = await askFor(login, refreshToken, { url: tokenUrl ?? TOKEN_URL, clock });
     const now = readLogin(dir);
-    if (!isHeld() || now?.refreshToken !== refreshToken) return now ?? login;
-    await writeBack(dir, renewed);
-    return { ...login, ...renewed, expiresAtMs: renewed.expiresAt };
+    // Whether the lock is still held does not matter: the endpoint has used up the token in the file.
+    if (now && now.refreshToken !== refreshToken) return { login: now };
+    const own = { ...login, ...renewed, expiresAtMs: renewed.expiresAt };
+    const isSaved = await writeBack(dir, renewed).catch(() => false);
+    return { login: own, ...(!isSaved && { unsaved: renewed }) };
   });
-  return found ?? readLogin(dir) ?? seen;
+  return found ?? { login: readLogin(dir) ?? seen };
+}
+
+/** Tries again to write a renewed login. It resolves to whether the file has it, or has a newer one. */
+export async function saveRenewed(
+  dir: string,
+  {
+    usedUp,
+    renewed,
+    clock,
+  }: { readonly usedUp: string | undefined; readonly renewed: Renewed; readonly clock: Clock },
+): Promise<boolean> {
+  const isSaved = await withLoginLock(dir, clock, async () =>
+    readLogin(dir)?.refreshToken === usedUp ? writeBack(dir, renewed) : true,
+  ).catch(() => false);
+  return isSaved ?? false;
 }
 
 async function askFor(
@@ -81,12 +109,12 @@ async function askFor(
   };
 }
 
-/** Writes the whole file or nothing. Mode, owner and unknown fields stay. */
-async function writeBack(dir: string, renewed: Renewed): Promise<void> {
+/** Writes the whole file or nothing. Mode, owner and unknown fields stay. False: there is no such file. */
+async function writeBack(dir: string, renewed: Renewed): Promise<boolean> {
   const path = realpathSync(loginPath(dir));
   const file = parseObject(readFileSync(path, "utf8"));
   const before = file?.["claudeAiOauth"];
-  if (!file || !loginIn(file) || !isPlainObject(before)) return;
+  if (!file || !loginIn(file) || !isPlainObject(before)) return false;
   const text = JSON.stringify({ ...file, claudeAiOauth: { ...before, ...renewed } });
   const { mode, uid, gid } = statSync(path);
   const temporary = temporaryPath(path);
@@ -100,4 +128,5 @@ async function writeBack(dir: string, renewed: Renewed): Promise<void> {
     throw error;
   }
   await realDisk.syncDir(dirname(path));
+  return true;
 }

@@ -6,12 +6,30 @@ import type { LoginSettings } from "../config/index.ts";
 import type { Clock } from "../util/index.ts";
 import type { Credential } from "./credential.ts";
 import { isExpired, type Login, type LoginTime, loginExpired, readLogin } from "./login-file.ts";
-import { renewLogin } from "./login-renewal.ts";
+import { type Renewed, renewLogin, saveRenewed } from "./login-renewal.ts";
 
 /** Claude Code renews its login this early, too. */
 const EARLY_MS = 5 * 60_000;
 /** Held requests retry every few seconds. The endpoint is not asked that often after a refusal. */
 const FAILED_MS = 60_000;
+
+/** The logins of all directories that sessions name. */
+export class ClaudeLogins {
+  readonly #clock: Clock;
+  readonly #logins = new Map<string, ClaudeLogin>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  in(dir: string): ClaudeLogin {
+    const known = this.#logins.get(dir);
+    if (known) return known;
+    const login = new ClaudeLogin(dir, this.#clock);
+    this.#logins.set(dir, login);
+    return login;
+  }
+}
 
 export class ClaudeLogin {
   readonly #dir: string;
@@ -21,6 +39,9 @@ export class ClaudeLogin {
   /** The last renewal that failed: its refresh token, and when. */
   #failed: { readonly of: string | undefined; readonly atMs: number; readonly error: unknown } | undefined;
 
+  /** A renewed login that its file does not have yet, and the refresh token that it replaces. */
+  #unsaved: { readonly usedUp: string | undefined; readonly renewed: Renewed } | undefined;
+
   constructor(dir: string, clock: Clock) {
     this.#dir = dir;
     this.#clock = clock;
@@ -28,7 +49,7 @@ export class ClaudeLogin {
 
   /** Undefined when there is no login; fails with `login_expired`. */
   async credential(settings: LoginSettings): Promise<Credential | undefined> {
-    const login = readLogin(this.#dir);
+    const login = await this.#read();
     if (!login) return undefined;
     const nowMs = this.#clock.nowMs();
     const usable =
@@ -41,6 +62,18 @@ export class ClaudeLogin {
   time(): LoginTime | undefined {
     const login = readLogin(this.#dir);
     return login && { expiresAtMs: login.expiresAtMs };
+  }
+
+  /** login-2 */
+  async #read(): Promise<Login | undefined> {
+    const login = readLogin(this.#dir);
+    const unsaved = this.#unsaved;
+    if (!unsaved || !login) return login;
+    if (await saveRenewed(this.#dir, { ...unsaved, clock: this.#clock })) {
+      this.#unsaved = undefined;
+      return readLogin(this.#dir);
+    }
+    return { ...login, ...unsaved.renewed, expiresAtMs: unsaved.renewed.expiresAt };
   }
 
   async #renewed(login: Login, { token_url }: LoginSettings): Promise<Login> {
@@ -62,7 +95,9 @@ export class ClaudeLogin {
     if (atMs !== undefined && of === login.refreshToken && clock.monotonicMs() - atMs < FAILED_MS)
       throw error;
     try {
-      return await renewLogin(this.#dir, { seen: login, clock, tokenUrl });
+      const { login: renewed, unsaved } = await renewLogin(this.#dir, { seen: login, clock, tokenUrl });
+      this.#unsaved = unsaved && { usedUp: login.refreshToken, renewed: unsaved };
+      return renewed;
     } catch (caught) {
       this.#failed = { of: login.refreshToken, atMs: clock.monotonicMs(), error: caught };
       throw caught;

@@ -10,10 +10,9 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { exitStatus, isSessionId } from "../contract/index.ts";
 import { isPlainObject, parseObject, systemClock, tryFileLock } from "../util/index.ts";
-import { claudeDir } from "./environment.ts";
 import { HeldSessions, LINGER_MS } from "./held.ts";
 import { Keys } from "./keys.ts";
-import { ClaudeLogin } from "./login.ts";
+import { ClaudeLogins } from "./login.ts";
 import { BrokerServer, valuesIn } from "./server.ts";
 import { brokerPlace } from "./wire.ts";
 
@@ -37,15 +36,15 @@ async function serve(homeDir: string, lingerMs: number): Promise<void> {
   truncateSync(log);
   const home = { dir: homeDir };
   const clock = systemClock;
-  const login = new ClaudeLogin(claudeDir(), clock);
-  const keys = new Keys({ homeDir, clock, login });
+  const logins = new ClaudeLogins(clock);
+  const keys = new Keys({ homeDir, clock, logins });
   const held = new HeldSessions({ home, clock, lingerMs, forget: (session) => keys.forget(session) });
   const { session, values } = parseObject(await text(process.stdin)) ?? {};
   if (typeof session === "string" && isSessionId(session) && isPlainObject(values)) {
     keys.bring(session, valuesIn(values));
     held.see(session);
   }
-  const server = await BrokerServer.open(socket, { home, keys, login, held, say });
+  const server = await BrokerServer.open(socket, { home, keys, logins, held, say });
   process.stdout.end("ready\n");
   // Without the socket, no session can find the broker.
   while (held.look() && existsSync(socket)) {

@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { isHoldfastError } from "../contract/index.ts";
 import { type Home, readSettings } from "../home/index.ts";
-import { findOutsideProgram } from "../process/index.ts";
+import { claudeDir, findOutsideProgram } from "../process/index.ts";
 import type { KeySource } from "./credential.ts";
 import { expandPath } from "./environment.ts";
 import { assertKeyFile, type KeyPlace, keyIn } from "./key-file.ts";
@@ -60,7 +60,8 @@ async function ofLogin(home: Home, env: NodeJS.ProcessEnv, isRenewed: boolean): 
     if (!login) return undefined;
     const isUsable = isRenewed || !isExpired(login, home.io.clock.nowMs());
     const state = isUsable ? "" : ", which has expired: run claude once, or claude setup-token";
-    return { source: "login", isUsable, detail: `from the login of claude${state}` };
+    const where = env["CLAUDE_CONFIG_DIR"] ? ` in ${claudeDir(env)}` : "";
+    return { source: "login", isUsable, detail: `from the login of claude${where}${state}` };
   } catch (error) {
     if (!isHoldfastError(error, "broker_failed")) throw error;
     return { source: "login", isUsable: false, detail: `the login of claude is not known: ${error.message}` };

@@ -24,7 +24,8 @@ import { CurrentSettings } from "./current-settings.ts";
 import { passOn, Upstreams } from "./forward.ts";
 import type { HeldSessions } from "./held.ts";
 import type { Keys } from "./keys.ts";
-import type { ClaudeLogin } from "./login.ts";
+import type { ClaudeLogins } from "./login.ts";
+import { loginDirOf } from "./login-dir.ts";
 import { findProvider } from "./providers.ts";
 import { targetOf } from "./target.ts";
 import { FAILURE, PROVIDER_NAME, paths } from "./wire.ts";
@@ -38,7 +39,7 @@ const KEEP_ALIVE_MS = 60_000;
 export interface ServerOptions {
   readonly home: Pick<Home, "dir">;
   readonly keys: Keys;
-  readonly login: ClaudeLogin;
+  readonly logins: ClaudeLogins;
   readonly held: HeldSessions;
   readonly say: (line: string) => void;
 }
@@ -95,7 +96,7 @@ export class BrokerServer {
     const { url = "" } = request;
     if (url === paths.there) return reply(response, 200, { pid: process.pid });
     // Only the user can reach this socket.
-    if (url === paths.login) return reply(response, 200, { login: this.#options.login.time() ?? null });
+    if (url === paths.login) return this.#tellLogin(request, response);
     const [, asked = "", session = "", rest = ""] = /^(\/[a-z]+\/)([^/?]+)(.*)$/s.exec(url) ?? [];
     if (!isSessionId(session)) throw refused("names no session");
     const call = { request, response, session, rest };
@@ -122,10 +123,16 @@ export class BrokerServer {
     response.once("close", this.#options.held.connect(session));
   }
 
-  async #tell({ response, session, rest }: Call): Promise<void> {
+  #tellLogin(request: IncomingMessage, response: ServerResponse): void {
+    const dir = loginDirOf(request);
+    reply(response, 200, { login: (dir !== undefined && this.#options.logins.in(dir).time()) || null });
+  }
+
+  async #tell({ request, response, session, rest }: Call): Promise<void> {
     const settings = await this.#settings.read();
     const provider = findProvider(settings, nameIn(rest).name);
-    const credential = await this.#options.keys.credentialFor(session, provider, settings);
+    const of = { session, loginDir: loginDirOf(request) };
+    const credential = await this.#options.keys.credentialFor(of, provider, settings);
     reply(response, 200, { kind: credential?.form === "login" ? "login" : "key" });
   }
 
@@ -145,7 +152,8 @@ export class BrokerServer {
     const { name, path } = nameIn(rest);
     const provider = findProvider(settings, name);
     const target = targetOf(provider, request.method ?? "", path);
-    const credential = await keys.credentialFor(session, provider, settings);
+    const of = { session, loginDir: loginDirOf(request) };
+    const credential = await keys.credentialFor(of, provider, settings);
     const headers = requestHeaders(provider.api, request.rawHeaders, credential);
     // Before that, a body that comes in pieces still belongs to the caller.
     if (request.headers.expect !== undefined) response.writeContinue();

@@ -8,6 +8,9 @@ import { makeHomeRuntimeDir } from "../mail/index.ts";
 
 export const FAILURE = "holdfast-failure";
 
+/** The directory of the login that a request may use, percent-encoded: sessions can have different ones. */
+export const LOGIN_DIR = "holdfast-login-dir";
+
 export const paths = {
   /** GET: whether a broker is running. */
   there: "/there",

@@ -1,7 +1,9 @@
 /**
  * Owns the environment of processes in a capsule: what a program needs to work, and nothing that could be a
- * secret.
+ * secret. It also tells where the user's own HOME is, and the directory of Claude Code in it.
  */
+import { join } from "node:path";
+
 const PASSED = [
   "PATH",
   "LANG",
@@ -31,6 +33,11 @@ export function baseEnvironment(own: Readonly<Record<string, string>>): Record<s
 /** The user's own HOME, which has their git settings: a session process has another HOME. */
 export function userHome(): string {
   return process.env[USER_HOME] ?? process.env["HOME"] ?? "/nonexistent";
+}
+
+/** Where the user's Claude Code keeps its login and instructions. */
+export function claudeDir(env: NodeJS.ProcessEnv = process.env): string {
+  return env["CLAUDE_CONFIG_DIR"] || join(userHome(), ".claude");
 }
 
 export const USER_HOME = "HOLDFAST_USER_HOME";

@@ -3,7 +3,7 @@
  */
 import { existsSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { bringKeys } from "../../src/broker/bringing.ts";
 import { keyNotes } from "../../src/broker/notes.ts";
 import { BrokerHome, bytesOf, modelRequest, TestProvider, whenHeard } from "../support/broker.ts";
@@ -183,6 +183,32 @@ describe("keys", () => {
     }
     expect(provider.last.headers).toMatchObject({ authorization: "Bearer sk-ant-oat01-of-setup" });
     expect(await connection.credential("anthropic")).toEqual({ kind: "login" });
+  });
+
+  it("a session uses the login of its own CLAUDE_CONFIG_DIR, also when another session started the broker", async () => {
+    home.settings(base);
+    home.userFile(".claude/.credentials.json", login("sk-ant-oat01-private", 9e15));
+    home.userFile("work/.credentials.json", login("sk-ant-oat01-work", 9e15));
+    const session = await home.session();
+    expect(await given(session)).toBe("Bearer sk-ant-oat01-private");
+    const env = { CLAUDE_CONFIG_DIR: `${home.user}/work` };
+    vi.stubEnv("CLAUDE_CONFIG_DIR", env.CLAUDE_CONFIG_DIR);
+    const connection = await home.connect(session);
+    // What an agent sends under that name changes nothing, and the provider does not get it.
+    const headers = {
+      ...modelRequest().headers,
+      "holdfast-login-dir": encodeURIComponent(`${home.user}/.claude`),
+    };
+    await bytesOf((await connection.forward(modelRequest({ headers }))).body);
+    vi.stubEnv("CLAUDE_CONFIG_DIR", undefined);
+    expect(provider.last.headers.authorization).toBe("Bearer sk-ant-oat01-work");
+    expect(provider.last.headers).not.toHaveProperty("holdfast-login-dir");
+    home.userFile("work/.credentials.json", login("sk-ant-oat01-work", 1));
+    expect((await keyNotes(home.home, env))[0]).toMatchObject({
+      isUsable: false,
+      detail: expect.stringContaining(`the login of claude in ${home.user}/work, which has expired`),
+    });
+    expect((await keyNotes(home.home, {}))[0]).toMatchObject({ source: "login", isUsable: true });
   });
 
   it("keyNotes says where each provider's key was found, without any value", async () => {

@@ -2,11 +2,17 @@
  * Claude Code's own login: used while it is valid, renewed only if the user asks, never by two at once.
  */
 import {
+  closeSync,
+  copyFileSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmdirSync,
+  rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -186,6 +192,31 @@ describe("the login of Claude Code", () => {
     const credential = await loginOf(temp).credential({ refresh: true, token_url: endpoint.url });
     expect(credential).toMatchObject({ value: "sk-ant-oat01-other" });
     expect(temp.content.claudeAiOauth).toEqual(newer);
+  });
+
+  it("login-2 a renewed login that can't be written is used from memory, and written when that works again", async () => {
+    await using endpoint = await tokenEndpoint();
+    using temp = new LoginDir();
+    temp.write(old);
+    // A file without a name, behind a link: even root can read it, and can't replace it.
+    const kept = temp.join("kept");
+    copyFileSync(temp.file, kept);
+    const nameless = openSync(temp.file, "r");
+    rmSync(temp.file);
+    symlinkSync(`/proc/${process.pid}/fd/${nameless}`, temp.file);
+    const login = loginOf(temp);
+    const use = () => login.credential({ refresh: true, token_url: endpoint.url });
+    expect([await use(), await use()]).toMatchObject(Array(2).fill({ value: "sk-ant-oat01-planted-1" }));
+    expect(temp.content.claudeAiOauth).toEqual(old);
+    rmSync(temp.file);
+    closeSync(nameless);
+    renameSync(kept, temp.file);
+    expect(await use()).toMatchObject({ value: "sk-ant-oat01-planted-1" });
+    expect(temp.content.claudeAiOauth).toMatchObject({ refreshToken: "sk-ant-ort01-planted-1" });
+    expect(await loginOf(temp).credential({ refresh: false })).toMatchObject({
+      value: "sk-ant-oat01-planted-1",
+    });
+    expect(endpoint.heard).toHaveLength(1);
   });
 
   it("stays unchanged, and in use until it expires, if the endpoint refuses to renew it", async () => {

@@ -3,6 +3,7 @@
  * asked for, with the variables by which most agents find a model.
  */
 import { type AcpSpec, HoldfastError } from "../../contract/index.ts";
+import { userHome } from "../../process/index.ts";
 import type { HomeFile, ToolClasses, Workplace } from "../adapter.ts";
 import { instructionFiles } from "../instructions.ts";
 import { assertSpoken, knownAgent } from "../known.ts";
@@ -42,7 +43,11 @@ export async function startOf(work: Workplace, { agent, command, model }: AcpSpe
   const access = await work.model(named.provider);
   assertSpoken(knownAgent(agent), { provider: named.provider, api: access.api });
   const { wrapper = [], env, files, forgetsCancelled = false } = start(access, named.model, work.tools);
-  const instructions = instructionFiles({ paths: instructionsFor(agent, work.tools) });
+  const instructions = instructionFiles({
+    from: userHome(),
+    to: "",
+    names: instructionsFor(agent, work.tools),
+  });
   return { command: [...wrapper, ...command], env, files: [...files, ...instructions], forgetsCancelled };
 }
 

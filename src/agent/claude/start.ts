@@ -2,8 +2,8 @@
  * Owns how Claude Code is started: its arguments, its variables, and files in HOME so that it asks nothing at
  * the start.
  */
-import { join } from "node:path";
 import type { ClaudeSpec } from "../../contract/index.ts";
+import { claudeDir } from "../../process/index.ts";
 import type { GateAccess, HomeFile, ModelAccess, ToolClasses, Workplace } from "../adapter.ts";
 import { GATE_SERVER } from "../gate-access.ts";
 import { instructionFiles } from "../instructions.ts";
@@ -118,10 +118,10 @@ export async function filesFor(
   return [
     { path: ".claude.json", content: JSON.stringify(answered), isKept: true },
     ...instructionFiles({
-      paths: ["CLAUDE.md", "skills", "commands", "agents", "output-styles"].map((name) =>
-        join(".claude", name),
-      ),
-      settings: { path: join(".claude", "settings.json"), keys: ["model", "outputStyle", "language"] },
+      from: claudeDir(),
+      to: ".claude",
+      names: ["CLAUDE.md", "skills", "commands", "agents", "output-styles"],
+      settings: { name: "settings.json", keys: ["model", "outputStyle", "language"] },
     }),
   ];
 }
