@@ -4,7 +4,7 @@ export { CapsuleDir, plainPath } from "./dir/capsule-dir.ts";
 export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./files/directories.ts";
 export { mirrorFiles } from "./files/mirror.ts";
 export { OpenDir } from "./files/open-dir.ts";
-export { giveTo } from "./files/ownership.ts";
+export { giveOnce, giveTo, takeBack } from "./files/ownership.ts";
 export { type BytePath, fromText, hasGitLike, parentOf, toText } from "./files/path.ts";
 export type { View } from "./files/view.ts";
 export { git, gitCommand, gitLine } from "./git/git.ts";

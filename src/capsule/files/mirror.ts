@@ -13,8 +13,10 @@ import {
   symlinkSync,
 } from "node:fs";
 import { Meter, type OnProgress } from "../../util/index.ts";
-import { Cursor, OpenDir } from "./open-dir.ts";
+import { Cursor } from "./cursor.ts";
+import { OpenDir } from "./open-dir.ts";
 import { type BytePath, isGitLike, joined } from "./path.ts";
+import { removeEntry } from "./removal.ts";
 
 export interface MirrorOptions {
   readonly isSkipped: (path: BytePath) => boolean;
@@ -61,7 +63,7 @@ export function mirrorFiles(
     }
     if (stats.isSymbolicLink()) {
       if (existing?.isSymbolicLink() && there.link(name).equals(here.link(name))) return;
-      rmSync(target, { recursive: true, force: true });
+      removeEntry(there, name);
       symlinkSync(here.link(name), target);
       return;
     }
@@ -101,7 +103,7 @@ function hasSameBytes(here: OpenDir, there: OpenDir, name: BytePath): boolean {
 }
 
 function copy(here: OpenDir, there: OpenDir, name: BytePath): void {
-  rmSync(there.at(name), { recursive: true, force: true });
+  removeEntry(there, name);
   using file = here.file(name);
   const fd = openSync(
     there.at(name),

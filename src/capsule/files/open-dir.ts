@@ -11,19 +11,17 @@ import {
   existsSync,
   fstatSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readlinkSync,
   readSync,
-  rmSync,
   type Stats,
   statSync,
   writeSync,
 } from "node:fs";
 import { HoldfastError } from "../../contract/index.ts";
 import { errorCode } from "../../util/index.ts";
-import { type BytePath, nameOf, parentOf, toBytes } from "./path.ts";
+import { type BytePath, toBytes } from "./path.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 /** Opens a descriptor that only names a file. Node has no constant for it. */
@@ -31,15 +29,35 @@ const O_PATH = 0o10000000;
 /** On systems where descriptors have no path, names are joined, after a check that none is a link. */
 const hasDescriptorPaths = existsSync("/proc/self/fd");
 
-export class OpenDir implements Disposable {
-  readonly #fd: number;
-  readonly #path: string;
-  readonly #restore: (() => void) | undefined;
+/**
+ * Of directories inside each other, this many are open at a time: a process may have only some thousand
+ * descriptors, and an agent can nest directories as deep as it likes.
+ */
+const MAX_OPEN_LEVELS = 256;
 
-  private constructor(fd: number, path: string, restore?: () => void) {
-    this.#fd = fd;
-    this.#path = path;
-    this.#restore = restore;
+/** How a directory was reached. */
+interface Way {
+  readonly parent: OpenDir;
+  readonly name: BytePath;
+}
+
+interface Opened {
+  readonly fd: number;
+  /** Gives a locked directory its mode back. */
+  readonly restore: (() => void) | undefined;
+}
+
+export class OpenDir implements Disposable {
+  /** Undefined while it rests: it is opened again when it is used. */
+  #opened: Opened | undefined;
+  readonly #path: string | undefined;
+  readonly #way: Way | undefined;
+
+  private constructor(opened: Opened, path: string, way?: Way) {
+    this.#opened = opened;
+    this.#path = hasDescriptorPaths ? undefined : path;
+    this.#way = way;
+    if (hasDescriptorPaths) OpenDir.#rest(this.#above(MAX_OPEN_LEVELS));
   }
 
   /** The root itself may be reached through links: its path is one of ours. */
@@ -49,19 +67,58 @@ export class OpenDir implements Disposable {
     if (isLocked) chmodSync(path, 0o700);
     const fd = openSync(path, O_RDONLY | O_DIRECTORY);
     const restore = isLocked ? () => chmodSync(path, mode & 0o7777) : undefined;
-    return new OpenDir(fd, hasDescriptorPaths ? `/proc/self/fd/${fd}` : path, restore);
+    return new OpenDir({ fd, restore }, path);
+  }
+
+  get #here(): string {
+    return this.#path ?? `/proc/self/fd/${this.#open().fd}`;
+  }
+
+  /** A root stays open. */
+  static #rest(dir: OpenDir | undefined): void {
+    if (dir !== undefined && dir.#way !== undefined) dir[Symbol.dispose]();
+  }
+
+  #above(levels: number): OpenDir | undefined {
+    let dir: OpenDir | undefined = this;
+    for (let left = levels; dir && left > 0; left -= 1) dir = dir.#way?.parent;
+    return dir;
+  }
+
+  /**
+   * Goes down again from the nearest directory above that is open, and leaves the last levels open: the walk
+   * comes back to them next.
+   */
+  #open(): Opened {
+    if (this.#opened) return this.#opened;
+    const resting: OpenDir[] = [];
+    for (let dir: OpenDir | undefined = this; dir && !dir.#opened; dir = dir.#way?.parent) resting.push(dir);
+    for (const [left, dir] of [...resting.entries()].reverse()) {
+      dir.#openAgain();
+      OpenDir.#rest(resting[left + MAX_OPEN_LEVELS]);
+    }
+    return this.#opened ?? this.#openAgain();
+  }
+
+  #openAgain(): Opened {
+    if (!this.#way) throw new Error("a root is open until it is disposed of");
+    const { parent, name } = this.#way;
+    const opened = openBelow(parent, name);
+    if (!opened) throw changing(name);
+    this.#opened = opened;
+    return opened;
   }
 
   /** A path that names the entry for one call to the file system that follows no links. */
   at(name: BytePath): Buffer {
     // A character that is not a byte would become one, for example a dot or a slash.
     if (name === ".." || /[/\u0100-\uffff]/.test(name)) throw new Error("that is not a valid name of a file");
-    return toBytes(`${this.#path}/${name}`);
+    return toBytes(`${this.#here}/${name}`);
   }
 
   /** The directory's path for a program that we start. */
   get pathForOthers(): string {
-    return hasDescriptorPaths ? `/proc/${process.pid}/fd/${this.#fd}` : this.#path;
+    return this.#path ?? `/proc/${process.pid}/fd/${this.#open().fd}`;
   }
 
   /** Undefined if there is no such entry. */
@@ -75,7 +132,7 @@ export class OpenDir implements Disposable {
   }
 
   names(): BytePath[] {
-    return readdirSync(toBytes(this.#path), { encoding: "latin1" }).sort();
+    return readdirSync(toBytes(this.#here), { encoding: "latin1" }).sort();
   }
 
   link(name: BytePath): Buffer {
@@ -84,20 +141,8 @@ export class OpenDir implements Disposable {
 
   /** Undefined if the entry is not a directory, or is a link to one. */
   child(name: BytePath): OpenDir | undefined {
-    const path = this.at(name);
-    if (!hasDescriptorPaths && !this.stat(name)?.isDirectory()) return undefined;
-    const stats = this.stat(name);
-    // The owner of the directory may have locked it. Its mode is restored when we leave.
-    const isLocked = stats?.isDirectory() && (stats.mode & 0o500) !== 0o500;
-    const restore = isLocked ? unlock(path, 0o700) : undefined;
-    try {
-      const fd = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-      return new OpenDir(fd, hasDescriptorPaths ? `/proc/self/fd/${fd}` : path.toString("latin1"), restore);
-    } catch (error) {
-      restore?.();
-      if (["ENOENT", "ENOTDIR", "ELOOP"].includes(errorCode(error) ?? "")) return undefined;
-      throw error;
-    }
+    const opened = openBelow(this, name);
+    return opened && new OpenDir(opened, this.at(name).toString("latin1"), { parent: this, name });
   }
 
   /** A plain file, open for reading; what has become something else meanwhile fails. */
@@ -120,8 +165,26 @@ export class OpenDir implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    closeSync(this.#fd);
-    this.#restore?.();
+    if (this.#opened) closeSync(this.#opened.fd);
+    this.#opened?.restore?.();
+    this.#opened = undefined;
+  }
+}
+
+/** Undefined if the entry is not a directory, or is a link to one. */
+function openBelow(dir: OpenDir, name: BytePath): Opened | undefined {
+  const path = dir.at(name);
+  const stats = dir.stat(name);
+  if (!hasDescriptorPaths && !stats?.isDirectory()) return undefined;
+  // The owner of the directory may have locked it. Its mode is restored when we leave.
+  const isLocked = stats?.isDirectory() && (stats.mode & 0o500) !== 0o500;
+  const restore = isLocked ? unlock(path, 0o700) : undefined;
+  try {
+    return { fd: openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), restore };
+  } catch (error) {
+    restore?.();
+    if (["ENOENT", "ENOTDIR", "ELOOP"].includes(errorCode(error) ?? "")) return undefined;
+    throw error;
   }
 }
 
@@ -154,60 +217,6 @@ function openOr(path: Buffer, flags: number): number | undefined {
   } catch {
     return undefined;
   }
-}
-
-/**
- * Goes from path to path below a root and keeps the directories on the way open, since paths come in order.
- */
-export class Cursor implements Disposable {
-  readonly #top: OpenDir;
-  readonly #way: { readonly name: BytePath; readonly dir: OpenDir }[] = [];
-
-  constructor(root: string) {
-    this.#top = OpenDir.root(root);
-  }
-
-  /**
-   * Calls `use` with the open directory that holds the path. Returns undefined if there is none. With `make`,
-   * missing directories are made, and anything else in their place is removed.
-   */
-  inParent<T>(
-    path: BytePath,
-    use: (dir: OpenDir, name: BytePath) => T,
-    { make = false } = {},
-  ): T | undefined {
-    const names = parentOf(path).split("/").filter(Boolean);
-    const shared = this.#way.findIndex(({ name }, index) => name !== names[index]);
-    this.#backTo(shared < 0 ? Math.min(this.#way.length, names.length) : shared);
-    for (const name of names.slice(this.#way.length)) {
-      if (make) ensureDir(this.#here, name);
-      const dir = this.#here.child(name);
-      if (!dir) return undefined;
-      this.#way.push({ name, dir });
-    }
-    return use(this.#here, nameOf(path));
-  }
-
-  get #here(): OpenDir {
-    return this.#way.at(-1)?.dir ?? this.#top;
-  }
-
-  #backTo(length: number): void {
-    while (this.#way.length > length) this.#way.pop()?.dir[Symbol.dispose]();
-  }
-
-  [Symbol.dispose](): void {
-    this.#backTo(0);
-    this.#top[Symbol.dispose]();
-  }
-}
-
-/** Makes a directory of this name, and removes anything else that has the name. */
-export function ensureDir(dir: OpenDir, name: BytePath): void {
-  const stats = dir.stat(name);
-  if (stats?.isDirectory()) return;
-  if (stats) rmSync(dir.at(name), { force: true });
-  mkdirSync(dir.at(name), { mode: 0o755 });
 }
 
 const CHUNK_BYTES = 1024 * 1024;

@@ -5,7 +5,8 @@
  */
 import { closeSync, constants, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { errorCode, temporaryPath } from "../../util/index.ts";
-import { Cursor, OpenDir } from "../files/open-dir.ts";
+import { Cursor } from "../files/cursor.ts";
+import { OpenDir } from "../files/open-dir.ts";
 import { ancestorsOf, type BytePath, fromText, joined, toBytes } from "../files/path.ts";
 
 /** The user's refs as the capsule last got them. The file is in the gitdir, so that it moves with it. */

@@ -6,10 +6,11 @@
  *    unpublished work.
  */
 
-import { rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { copyFile, mkdir, open, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Cursor } from "../files/open-dir.ts";
+import { Cursor } from "../files/cursor.ts";
+import { removeEntry } from "../files/removal.ts";
 import type { Identity } from "../git/git.ts";
 import { readRefs } from "../repo/refs.ts";
 import { objectsLink, type Repo } from "../repo/repo.ts";
@@ -106,7 +107,7 @@ async function copySynced(from: string, to: string): Promise<void> {
 export function linkObjects(root: string, repo: Repo): void {
   using cursor = new Cursor(root);
   cursor.inParent(".git/objects/info/alternates", (dir, name) => {
-    rmSync(dir.at(name), { recursive: true, force: true });
+    removeEntry(dir, name);
     writeFileSync(dir.at(name), `${objectsLink(repo)}\n`, { flag: "wx" });
   });
 }

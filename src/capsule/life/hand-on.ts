@@ -14,7 +14,7 @@ import type { Disk } from "../../util/index.ts";
 import { CapsuleDir } from "../dir/capsule-dir.ts";
 import { isUnchangedInclude } from "../dir/include.ts";
 import { leasePorts, releasePorts } from "../dir/port-leases.ts";
-import { Cursor } from "../files/open-dir.ts";
+import { Cursor } from "../files/cursor.ts";
 import { type BytePath, fromText } from "../files/path.ts";
 import { AgentGit } from "../gitdir/agent-git.ts";
 import { surroundingsOf } from "../gitdir/gitdir.ts";

@@ -11,7 +11,6 @@ import {
   lutimesSync,
   openSync,
   renameSync,
-  rmSync,
   symlinkSync,
   writeSync,
 } from "node:fs";
@@ -19,8 +18,10 @@ import { HoldfastError } from "../../contract/index.ts";
 import { runMkfifo } from "../../process/index.ts";
 import { Meter, type OnProgress, temporaryPath } from "../../util/index.ts";
 import type { Entry } from "../files/changes.ts";
-import { Cursor, ensureDir, type OpenDir } from "../files/open-dir.ts";
+import { Cursor, ensureDir } from "../files/cursor.ts";
+import type { OpenDir } from "../files/open-dir.ts";
 import { type BytePath, toText } from "../files/path.ts";
+import { removeEntry } from "../files/removal.ts";
 import { BatchReader } from "../git/batch-reader.ts";
 import { git } from "../git/git.ts";
 import type { ManifestEntry, SnapshotManifest } from "../store/manifest.ts";
@@ -40,8 +41,7 @@ export async function applySnapshot(
 ): Promise<Applied> {
   const { entries } = manifest;
   using cursor = new Cursor(root);
-  for (const path of manifest.gone)
-    cursor.inParent(path, (dir, name) => rmSync(dir.at(name), { recursive: true, force: true }));
+  for (const path of manifest.gone) cursor.inParent(path, removeEntry);
   for (const { path, kind } of entries) if (kind === "dir") cursor.inParent(path, ensureDir, { make: true });
   await writeContents(cursor, store, entries, contents, onProgress);
   for (const { path, kind } of entries) if (kind === "fifo") makeFifo(cursor, path);
@@ -131,7 +131,7 @@ class ContentWriter {
 
   #place({ path }: ManifestEntry, use: (at: Buffer) => void): void {
     const place = (dir: OpenDir, name: BytePath) => {
-      rmSync(dir.at(name), { recursive: true, force: true });
+      removeEntry(dir, name);
       use(dir.at(name));
     };
     this.#cursor.inParent(path, place, { make: true });
@@ -143,7 +143,7 @@ export function makeFifo(cursor: Cursor, path: BytePath): void {
     // Its own name may be bytes that no argument of a program can hold.
     const temporary = temporaryPath("fifo");
     runMkfifo(dir.pathForOthers, temporary);
-    rmSync(dir.at(name), { recursive: true, force: true });
+    removeEntry(dir, name);
     renameSync(dir.at(temporary), dir.at(name));
   };
   cursor.inParent(path, place, { make: true });

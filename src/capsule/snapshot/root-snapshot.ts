@@ -5,11 +5,13 @@
  *
  * snapshot-3 A path that is left in place is in no snapshot, and no restore touches it.
  */
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { Meter, type OnProgress, sha256Hex } from "../../util/index.ts";
 import { contentId, entryOf } from "../files/changes.ts";
-import { Cursor, OpenDir } from "../files/open-dir.ts";
+import { Cursor } from "../files/cursor.ts";
+import { OpenDir } from "../files/open-dir.ts";
 import { type BytePath, joined } from "../files/path.ts";
+import { removeOthers } from "../files/removal.ts";
 import { contentsOf } from "../store/contents.ts";
 import { encodeManifest, type ManifestEntry, type SnapshotManifest } from "../store/manifest.ts";
 import { type NamedSnapshot, nameSnapshot, readNamedManifest } from "../store/named.ts";
@@ -164,27 +166,11 @@ export async function restoreRoot(
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   {
     using root = OpenDir.root(dir);
-    clear(root, "", isLeft);
+    removeOthers(root, isLeft);
   }
   if (!manifest || !contents) return;
   // snapshot-3: even if the snapshot comes from another home, or from a version that left fewer paths in
   // place.
   const entries = manifest.entries.filter(({ path }) => !isLeft(path));
   await applySnapshot(dir, store, { ...manifest, entries }, contents, { onProgress });
-}
-
-/** Returns whether something was left. */
-function clear(dir: OpenDir, path: BytePath, isLeft: RootRequest["isLeft"]): boolean {
-  let hasLeft = false;
-  for (const name of dir.names()) {
-    const at = joined(path, name);
-    if (isLeft(at)) {
-      hasLeft = true;
-      continue;
-    }
-    using inside = dir.stat(name)?.isDirectory() ? dir.child(name) : undefined;
-    if (inside && clear(inside, at, isLeft)) hasLeft = true;
-    else rmSync(dir.at(name), { recursive: true, force: true });
-  }
-  return hasLeft;
 }

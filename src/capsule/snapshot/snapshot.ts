@@ -7,7 +7,7 @@
 import { HoldfastError } from "../../contract/index.ts";
 import { Meter, type OnProgress, sha256Hex } from "../../util/index.ts";
 import type { Change, Entry } from "../files/changes.ts";
-import { Cursor } from "../files/open-dir.ts";
+import { Cursor } from "../files/cursor.ts";
 import { type BytePath, quoted, storedPath, toBytes, toText } from "../files/path.ts";
 import type { LayerFile, LayerFiles } from "../layer/known-files.ts";
 import { encodeManifest, type SnapshotManifest } from "../store/manifest.ts";

@@ -3,14 +3,16 @@
  * everything that differs from the base, including files that are in no snapshot. It is built under a
  * temporary mount, and replaces the others when it is whole: a kill leaves the others as they are.
  */
-import { closeSync, constants, openSync, rmSync, symlinkSync } from "node:fs";
+import { closeSync, constants, openSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { CapsuleDir, type CapsuleSpec } from "../dir/capsule-dir.ts";
 import type { Change, Entry } from "../files/changes.ts";
+import { Cursor, ensureDir } from "../files/cursor.ts";
 import { removeTree, syncFileSystem } from "../files/directories.ts";
-import { Cursor, ensureDir, type OpenDir } from "../files/open-dir.ts";
+import type { OpenDir } from "../files/open-dir.ts";
 import { giveTo } from "../files/ownership.ts";
 import type { BytePath } from "../files/path.ts";
+import { removeEntry } from "../files/removal.ts";
 import { addFlatLayer } from "../layer/layers.ts";
 import { makeFifo, settle } from "../snapshot/apply.ts";
 import { changesAbove, overlay } from "./overlay.ts";
@@ -53,7 +55,7 @@ function copyChanges(changes: Iterable<Change>, root: string): void {
   const entries: Entry[] = [];
   for (const change of changes) {
     if ("gone" in change) {
-      cursor.inParent(change.gone, (dir, name) => rmSync(dir.at(name), { recursive: true, force: true }));
+      cursor.inParent(change.gone, removeEntry);
       continue;
     }
     const { entry } = change;
@@ -71,7 +73,7 @@ function copyEntry(from: Exclude<Change, { gone: BytePath }>, to: OpenDir, name:
   if (kind === "dir") ensureDir(to, name);
   // Sockets and devices have no content.
   if (kind !== "file" && kind !== "symlink") return;
-  rmSync(to.at(name), { recursive: true, force: true });
+  removeEntry(to, name);
   if (kind === "symlink") {
     symlinkSync(from.dir.link(from.name), to.at(name));
     return;

@@ -8,7 +8,7 @@
 import { existsSync, renameSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { openStore, restoreRoot } from "../../capsule/index.ts";
+import { openStore, restoreRoot, takeBack } from "../../capsule/index.ts";
 import type { HomeState, Session } from "../../session/index.ts";
 import { sessionHomeDir, tasksDir } from "../../util/index.ts";
 import { taskNumbersIn } from "../files/task-dirs.ts";
@@ -63,6 +63,7 @@ export async function restoreHome(room: Room, home: HomeState): Promise<void> {
   const store = await openStore(repo, io.disk);
   const named = await homeSnapshot(sessionDir, home);
   const dir = await makeSessionHome(sessionDir);
+  takeBack(dir);
   await restoreRoot(store, dir, named, isLeftInHome(homeExclude), io.onProgress);
 }
 

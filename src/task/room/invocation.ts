@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import type { HomeFile } from "../../agent/index.ts";
-import { type Capsule, giveTo } from "../../capsule/index.ts";
+import { type Capsule, giveOnce, takeBack } from "../../capsule/index.ts";
 import type { Values } from "../../contract/index.ts";
 import {
   baseEnvironment,
@@ -82,6 +82,7 @@ export async function invocationOf(
   // The terminal is made inside the sandbox, so that all of its processes are in one pid namespace.
   const inside = hasTerminal ? inTerminal(whole) : whole;
   if (!sandbox) {
+    if (files) takeBack(home);
     // The shell changes the directory itself: the tree may be mounted only at its own place.
     const start = join(view.workTree, cwd ?? ".");
     const inTree = ["/bin/sh", "-c", 'cd "$1" && shift && exec "$@"', "holdfast", start];
@@ -89,7 +90,7 @@ export async function invocationOf(
     const argv = [...view.enter, ...dyingWithUs(), ...limits, ...inTree, ...inside];
     return { argv, cwd: "/", env: baseEnvironment({ HOME: files ? home : userHome(), ...own }) };
   }
-  for (const dir of [home, tmp]) giveTo(sandbox.user, dir);
+  for (const dir of [home, tmp]) giveOnce(sandbox.user, dir);
   return launch(sandbox, {
     command: inside,
     tree: view.workTree,
