@@ -100,22 +100,29 @@ function isToCover(path: string, user: UserIds): boolean {
   return stats.isDirectory() ? entriesOf(path).length > 0 : stats.size > 0;
 }
 
-/**
- * A user can read such files mostly through groups. For a user without groups of the machine, only the top is
- * searched.
- */
+/** Two levels deep. The second one takes longer, and changes seldom: each process looks there once. */
 function notForEverybody(user: UserIds): string[] {
-  const maxDepth = isOurs(user) && process.getgroups?.().some((gid) => gid !== user.gid) ? 2 : 1;
-  const look = (dir: string, depth: number): string[] =>
-    entriesOf(dir).flatMap((entry) => {
-      if (entry.isSymbolicLink()) return [];
-      const path = join(dir, entry.name);
-      const stats = lstatOr(path);
-      if (!stats) return [];
-      if (!isForEverybody(stats)) return canRead(path, stats, user) ? [path] : [];
-      return stats.isDirectory() && depth < maxDepth ? look(path, depth + 1) : [];
-    });
-  return look(ETC, 1);
+  const { found, dirs } = lookInto(ETC, user);
+  const key = `${user.uid}:${user.gid}`;
+  const below = belowFor.get(key) ?? dirs.flatMap((dir) => lookInto(dir, user).found);
+  belowFor.set(key, below);
+  return [...found, ...below];
+}
+
+/** By user. */
+const belowFor = new Map<string, readonly string[]>();
+
+/** What the user can read and not every user may, and the directories that every user may enter. */
+function lookInto(dir: string, user: UserIds): { readonly found: string[]; readonly dirs: string[] } {
+  const found: string[] = [];
+  const dirs: string[] = [];
+  for (const entry of entriesOf(dir)) {
+    const path = join(dir, entry.name);
+    const stats = entry.isSymbolicLink() ? undefined : lstatOr(path);
+    if (stats && !isForEverybody(stats) && canRead(path, stats, user)) found.push(path);
+    else if (stats?.isDirectory() && isForEverybody(stats)) dirs.push(path);
+  }
+  return { found, dirs };
 }
 
 const isOurs = ({ uid }: UserIds) => uid === process.getuid?.();

@@ -16,7 +16,7 @@ import { firstToEnd, limitingScript } from "../limits.ts";
 import { programPath } from "../outside-program.ts";
 import { HOST_NAME, ownFiles } from "./identity.ts";
 import { lateVariables } from "./late-variables.ts";
-import { parentDirs, shownArguments } from "./mounts.ts";
+import { dirsInside, parentDirs, shownArguments } from "./mounts.ts";
 import { minimalRoot } from "./root.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { openSeccomp } from "./seccomp.ts";
@@ -136,6 +136,7 @@ function viewOf(sandbox: Sandbox, options: LaunchOptions, given: (fd: number) =>
     ...minimalRoot(user),
     ...own.flatMap(([path, text]) => ["--perms", "0644", "--ro-bind-data", given(openData(text)), path]),
     ...shown.show,
+    ...dirsInside(tools.covered, [...borrowed, ...hidden, ...readable.map(([, to]) => to), ...writable, at]),
     ...parentDirs([...borrowed, ...hidden], tools.read),
     ...borrowed.flatMap((path) => ["--ro-bind", path, path]),
     ...hidden.flatMap((path) => ["--perms", "0755", "--tmpfs", path]),

@@ -28,6 +28,8 @@ const PACKAGES = new Set([
   "objects",
 ]);
 
+export const isOfPackages = (path: string) => PACKAGES.has(basename(path));
+
 export interface Left {
   /** Files that the user names are meant to be seen. */
   isNamed(file: string): boolean;
@@ -66,8 +68,8 @@ function lookInto(place: string, { isNamed, isCovered }: Left, hidden: string[])
         continue;
       }
       hidden.push(...files.map(({ name }) => join(dir, name)));
-      if (PACKAGES.has(basename(dir)) && !isNamed(dir)) continue;
-      const below = entries.filter((entry) => entry.isDirectory() && !PACKAGES.has(entry.name));
+      if (isOfPackages(dir) && !isNamed(dir)) continue;
+      const below = entries.filter((entry) => entry.isDirectory() && !isOfPackages(entry.name));
       next.push(...below.map(({ name }) => join(dir, name)).filter((path) => !isCovered(path)));
     }
     level = next;
@@ -82,7 +84,7 @@ function isHiddenFile(path: string, entry: Dirent): boolean {
 
 const HOME_NAMES = [homeManifestPath, sessionsDir].map((pathIn) => basename(pathIn("/")));
 
-const isHome = (entries: readonly Dirent[]) =>
+export const isHome = (entries: readonly Dirent[]) =>
   HOME_NAMES.every((wanted) => entries.some(({ name }) => name === wanted));
 
 /** Real paths of the sockets that any program in our network namespace listens on. */

@@ -49,14 +49,18 @@ export function shownArguments({ read, links, covered }: Shown): ShownArguments 
   const show = parentDirs([...mounts.keys()], [...read, ...covered]);
   // In the order of the paths, so that an entry of a directory comes after the directory, whether shown or
   // covered.
-  for (const path of [...mounts.keys()].sort()) {
-    const empty = nearest(covered, path);
-    const between = parentsOf(path).filter(
-      (dir) => empty !== undefined && dir !== empty && isWithin(empty, dir),
-    );
-    show.push(...between.flatMap(madeDir), ...(mounts.get(path) ?? []));
-  }
+  for (const path of [...mounts.keys()].sort())
+    show.push(...dirsInside(covered, [path]), ...(mounts.get(path) ?? []));
   return { show, seal: covers.flatMap(([, { seal }]) => seal) };
+}
+
+/** The parents of these paths that are inside a covered directory, where they do not exist. */
+export function dirsInside(covered: readonly string[], paths: readonly string[]): string[] {
+  const missing = paths.flatMap((path) => {
+    const empty = nearest(covered, path);
+    return parentsOf(path).filter((dir) => empty !== undefined && dir !== empty && isWithin(empty, dir));
+  });
+  return [...new Set(missing)].sort().flatMap(madeDir);
 }
 
 /**

@@ -8,6 +8,7 @@ import { isWithin } from "../../util/index.ts";
 import { PRIVATE_PLACES } from "./credentials.ts";
 import { findHidden, findSockets } from "./look.ts";
 import type { Shown } from "./mounts.ts";
+import { neighbours } from "./neighbours.ts";
 import { absolute, lstatOr, nearest, realOr, statOr } from "./paths.ts";
 import { showPrograms, showVersions } from "./programs.ts";
 import { type Rules, Showing } from "./showing.ts";
@@ -42,7 +43,7 @@ export function findTools(asked: ToolsAsked): Tools {
   for (const dir of path) if (dir.startsWith("/")) showPrograms(showing, dir);
   const variables = { ...showPlaces(showing, asked), ...showGo(showing, asked) };
   for (const name of VERSION_FILES) showing.show(join(asked.userHome, name));
-  return { ...shownBy(showing, asked), env: { PATH: path.join(":"), ...variables }, refused };
+  return { ...shownBy(showing, asked, path), env: { PATH: path.join(":"), ...variables }, refused };
 }
 
 function showNamed(showing: Showing, path: string, userHome: string): (readonly [string, string])[] {
@@ -88,11 +89,15 @@ function showGo(showing: Showing, { env, userHome, reaches }: ToolsAsked): Recor
 }
 
 /** What was collected, without paths inside others, and everything that has to be covered in it. */
-function shownBy(showing: Showing, { apart }: ToolsAsked): Shown & Pick<Tools, "unfinished"> {
+function shownBy(
+  showing: Showing,
+  { apart, checkout }: ToolsAsked,
+  path: readonly string[],
+): Shown & Pick<Tools, "unfinished"> {
   const { home, paths, root } = showing;
   const places = PRIVATE_PLACES.map((place) => join(home, place)).filter((place) => !showing.isNamed(place));
   // The user of a service may have its home in the root, with the Holdfast home in it.
-  const empty = [home, ...apart, ...places].filter(
+  const empty = [home, ...apart, ...places, ...neighbours(checkout, root, path)].filter(
     (path) => nearest([...root.dirs, ...paths], path) !== undefined && lstatOr(path)?.isDirectory(),
   );
   const isSeen = (path: string) => {

@@ -1,8 +1,9 @@
 /**
  * The root of a sandbox: which parts of the machine a task sees.
  */
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { etcSecrets, withinBound } from "../../../src/process/sandbox/etc.ts";
 import { groupText, hostsText, passwdText } from "../../../src/process/sandbox/identity.ts";
@@ -78,13 +79,27 @@ describe.skipIf(!hasSandbox)("the root of a sandbox", () => {
   it.skipIf(!isRoot)(
     "view-1 empties the secrets of /etc that the task's user could read, and covers no others",
     () => {
-      // Root can read all of them. Because it is our own user, two levels of /etc are searched.
+      // Root can read all of them.
       const covered = etcSecrets({ uid: 0, gid: 0 });
       expect(covered).toEqual(expect.arrayContaining(["/etc/shadow", "/etc/gshadow"]));
       expect(saidUnderRoot(`find ${covered.join(" ")} -type f -o -mindepth 1; cat /etc/shadow`)).toBe("");
       expect(etcSecrets({ uid: NOBODY, gid: NOBODY })).not.toContain("/etc/shadow");
     },
   );
+
+  it.skipIf(!isRoot)("view-1 empties what only the task's user may read in a directory of /etc", () => {
+    const user = { uid: 60_701, gid: 60_701 };
+    const dir = mkdtempSync("/etc/holdfast-test-");
+    try {
+      chmodSync(dir, 0o755);
+      const secret = join(dir, "secret");
+      writeFileSync(secret, "PLANTED", { mode: 0o600 });
+      chownSync(secret, user.uid, user.gid);
+      expect(etcSecrets(user)).toContain(secret);
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+  });
 });
 
 describe("the arguments for bubblewrap", () => {
