@@ -12,7 +12,11 @@ if (reason) console.log(`left out: the network of a task as an ordinary user: ${
 describe.skipIf(reason !== undefined || !hasSandbox)("an ordinary user", () => {
   it("passes the same tests of the network of a task", () => {
     using temp = tempOfNobody();
-    const files = ["test/network/task-network.test.ts", "test/process/opener.test.ts"];
+    const files = [
+      "test/network/task-network.test.ts",
+      "test/network/smuggling.test.ts",
+      "test/process/opener.test.ts",
+    ];
     expect(testsAgain(asNobody, temp, files)).toContain("the network of a task as an ordinary user");
   });
 });

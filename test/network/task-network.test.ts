@@ -6,13 +6,11 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
-import { Contacts } from "../../src/network/contacts.ts";
-import type { Refusal } from "../../src/network/gate.ts";
-import { TaskNetwork, type TaskNetworkOptions } from "../../src/network/task-network.ts";
+import { TaskNetwork } from "../../src/network/task-network.ts";
 import { findProgram } from "../../src/process/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { TempDir } from "../support/home.ts";
-import { TestNamespace } from "../support/namespace.ts";
+import { Inside } from "../support/inside.ts";
 import { gitIn, makeRepo } from "../support/repo.ts";
 import { LOOPBACK_IS_PUBLIC, TestHost } from "../support/upstreams.ts";
 import { TestSite } from "../support/web.ts";
@@ -24,35 +22,6 @@ console.log(
 
 const node = process.execPath;
 const PYTHON = "/usr/bin/python3";
-
-class Inside implements AsyncDisposable {
-  readonly refused: Refusal[] = [];
-  readonly contacts = new Contacts();
-  readonly namespace: TestNamespace;
-  network!: TaskNetwork;
-
-  private constructor(namespace: TestNamespace) {
-    this.namespace = namespace;
-  }
-
-  static async begin(hosts: string[], options: Partial<TaskNetworkOptions> = {}): Promise<Inside> {
-    const inside = new Inside(await TestNamespace.start());
-    const onRefused = (refusal: Refusal) => void inside.refused.push(refusal);
-    const own = { enter: inside.namespace.enter, contacts: inside.contacts, hosts, onRefused };
-    inside.network = await TaskNetwork.begin({ ...own, ...LOOPBACK_IS_PUBLIC, ...options });
-    return inside;
-  }
-
-  /** Runs a command with the variables that lead to the proxy. */
-  run(argv: readonly string[], env: Record<string, string> = {}) {
-    return this.namespace.run(argv, { ...this.network.environment, ...env });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.network.close();
-    await this.namespace[Symbol.asyncDispose]();
-  }
-}
 
 const hello = (site: string) =>
   TestSite.plain((request, response) => response.end(`${site} ${request.headers.host}`));
