@@ -2,7 +2,7 @@
  * The commands of docs/agents.md, with the real agents that are installed, against a scripted model: each
  * goes on with its conversation after a kill and after a pause, and in a fork.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { type Dirent, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type ScriptedModel, startScriptedModel } from "../../src/testing/index.ts";
@@ -116,9 +116,17 @@ function lastAnswer(body: string): number {
   return Math.max(0, ...[...body.matchAll(/ANSWER-(\d+)/g)].map(([, number]) => Number(number)));
 }
 
+/** Empty if a directory was removed meanwhile: agents make and remove locks. */
+function filesIn(dir: string): Dirent[] {
+  try {
+    return readdirSync(dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  } catch {
+    return [];
+  }
+}
+
 function isIn(dir: string, text: string): boolean {
-  const files = readdirSync(dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  return files.some(({ parentPath, name }) => {
+  return filesIn(dir).some(({ parentPath, name }) => {
     try {
       return readFileSync(join(parentPath, name)).includes(text);
     } catch {

@@ -25,6 +25,7 @@ import {
   type Sandbox,
   taskUser,
 } from "../../src/process/index.ts";
+import { noTools } from "../../src/process/sandbox/tools.ts";
 import { quoted } from "../../src/util/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { TempDir } from "../support/home.ts";
@@ -134,6 +135,17 @@ describe.skipIf(!hasSandbox)("the sandbox", () => {
     const view = { tree, at: tree, hidden: [home], borrowed: [temp.path, inner] };
     expect(await inside(tree, look, view)).toBe("looked");
     expect(await outside(look)).toBe("PLANTEDPLANTEDwritten\nlooked");
+  });
+
+  it("sandbox-2 makes a directory empty and read-only that is covered among the tools", async () => {
+    using temp = new TempDir();
+    for (const dir of ["tree", "tools/private"]) mkdirSync(temp.join(dir), { recursive: true });
+    const [tree, read, covered] = ["tree", "tools", "tools/private"].map((dir) => temp.join(dir));
+    writeFileSync(join(covered ?? "", "secret"), "PLANTED");
+    const tools = { ...noTools, read: [read ?? ""], covered: [covered ?? ""] };
+    // An ordinary user owns the empty directory, and could write into it.
+    const look = `ls -A ${covered}; grep ' ${covered} ' /proc/self/mounts | cut -d ' ' -f 4 | cut -d , -f 1`;
+    expect(await inside(tree ?? "", look, { tools })).toBe("ro");
   });
 
   it("sandbox-2 makes lent directories read-only, and the capsule's files too where that is asked for", async () => {
