@@ -26,6 +26,7 @@ export { equip, findHanded, handBack, handOn, settleHandOn } from "./life/hand-o
 export type { CapsuleIo } from "./life/io.ts";
 export { type CapsuleOwner, type Custody, findCapsule, type OwnedCapsule } from "./life/owner.ts";
 export { assertReadable } from "./life/readable.ts";
+export { type KeptFiles, keepFiles } from "./life/renewal.ts";
 export { restoreCapsule } from "./life/restore.ts";
 export { hasDirectory, hasObject, listCommit, readCommittedBytes, treeOf } from "./repo/commits.ts";
 export {

@@ -1,6 +1,7 @@
 /**
- * Owns copies that share their blocks with the original: a snapshot of a btrfs subvolume, which costs the
- * same whatever its size, or a copy file by file (reflink, clonefile).
+ * Owns copies of whole directories. Where the file system can, they share their blocks with the original: a
+ * snapshot of a btrfs subvolume, which costs the same whatever its size, or a copy file by file (reflink,
+ * clonefile).
  */
 import { statSync } from "node:fs";
 import { mkdir, statfs } from "node:fs/promises";
@@ -28,7 +29,7 @@ async function isOnBtrfs(path: string): Promise<boolean> {
 
 /** Shares the blocks or fails: a copy that does not share them would be a slow worktree. */
 export async function copySharing(from: string, to: string): Promise<void> {
-  const { exitCode, stderr } = await runProgram(await copyCommand(from, to), { env: env() });
+  const { exitCode, stderr } = await runProgram(await copyCommand(from, to, "always"), { env: env() });
   if (exitCode === 0) return;
   const reason = stderr.trim().split("\n", 1)[0];
   throw new HoldfastError(
@@ -37,10 +38,18 @@ export async function copySharing(from: string, to: string): Promise<void> {
   );
 }
 
-async function copyCommand(from: string, to: string): Promise<string[]> {
-  if (process.platform === "darwin") return ["cp", "-cRp", from, to];
+/** Shares the blocks where that is possible, and copies them elsewhere. */
+export async function copyWhole(from: string, to: string): Promise<void> {
+  const { exitCode, stderr } = await runProgram(await copyCommand(from, to, "auto"), { env: env() });
+  if (exitCode === 0) return;
+  const reason = stderr.trim().split("\n", 1)[0];
+  throw new HoldfastError("file_unwritable", `${from} can't be copied: ${reason}`, { path: to });
+}
+
+async function copyCommand(from: string, to: string, reflink: "always" | "auto"): Promise<string[]> {
+  if (process.platform === "darwin") return ["cp", reflink === "always" ? "-cRp" : "-Rp", from, to];
   const isSubvolume = statSync(from).ino === SUBVOLUME_INODE && (await isOnBtrfs(from));
   return isSubvolume
     ? ["btrfs", "subvolume", "snapshot", from, to]
-    : ["cp", "-a", "--reflink=always", from, to];
+    : ["cp", "-a", `--reflink=${reflink}`, from, to];
 }

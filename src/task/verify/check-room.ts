@@ -1,13 +1,23 @@
 /**
  * Owns the room that checks run in: a capsule of exactly the tree, an empty HOME and TMPDIR, and a network
- * with the hosts of the running check. The task's agent had no access to any of it.
+ * with the hosts of the running check. The task's agent had no access to any of it. Each check gets the room
+ * as it was before the first of them.
  *
  * verify-1 Nothing that an agent wrote outside of the tree reaches a check: no ignored file, no HOME, no
- *    process, no config.
+ *    process, no config. Nor does anything that another check wrote.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type Capsule, giveTo, makeWork, openStore, userIdentity } from "../../capsule/index.ts";
+import {
+  type Capsule,
+  giveTo,
+  type KeptFiles,
+  keepFiles,
+  makeWork,
+  openStore,
+  removeTree,
+  userIdentity,
+} from "../../capsule/index.ts";
 import {
   baseEnvironment,
   CAPSULE_MARK,
@@ -57,6 +67,8 @@ export class CheckRoom {
   /** At first the network that was begun together with the files, which has no hosts. */
   #network: { readonly hosts: string; readonly open: RoomNetwork };
 
+  /** Its files as every check gets them; undefined while nothing had to be kept. */
+  #kept: KeptFiles | undefined;
   #ending: Promise<void> | undefined;
 
   private constructor(
@@ -74,11 +86,31 @@ export class CheckRoom {
   static async make(room: Room, files: ExactFiles): Promise<CheckRoom> {
     const made = await makeExactFiles(room, files);
     const { dir } = made.capsule.layout;
+    const place = new CheckRoom(room, { files, dir, ...made });
+    await place.#makeOwn();
+    return place;
+  }
+
+  /** Keeps its files as they are now, for `renew`. */
+  async keep(): Promise<void> {
+    await this.#closeNetwork();
+    this.#kept = await keepFiles(this.#capsule);
+  }
+
+  /** Brings it back to the files that were kept, with an empty HOME and TMPDIR and no process. */
+  async renew(): Promise<void> {
+    await this.#closeNetwork();
+    await this.#kept?.renew();
+    for (const name of OWN) await removeTree(join(this.#dir, name));
+    await this.#makeOwn();
+    await this.#capsule.attach();
+  }
+
+  async #makeOwn(): Promise<void> {
     for (const name of OWN) {
-      await mkdir(join(dir, name), { recursive: true, mode: 0o700 });
-      giveTo(made.sandbox?.user, join(dir, name));
+      await mkdir(join(this.#dir, name), { recursive: true, mode: 0o700 });
+      giveTo(this.#sandbox?.user, join(this.#dir, name));
     }
-    return new CheckRoom(room, { files, dir, ...made });
   }
 
   /** All processes that it started have ended when this returns. */
@@ -199,6 +231,11 @@ export class CheckRoom {
     return this.#network.open;
   }
 
+  async #closeNetwork(): Promise<void> {
+    await this.#network.open.close();
+    this.#network = { hosts: "", open: this.#networkFor([]) };
+  }
+
   #networkFor(hosts: readonly string[]): RoomNetwork {
     const ports = Object.values(this.#capsule.spec.ports);
     return RoomNetwork.of(this.#dir, { ...checkLane, hosts }, ports);
@@ -215,6 +252,7 @@ export class CheckRoom {
   async #end(): Promise<void> {
     await this.#network.open.close();
     await removeExactFiles(this.#room, this.#capsule);
+    await this.#kept?.drop();
   }
 }
 

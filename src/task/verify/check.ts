@@ -14,29 +14,25 @@ import type { CheckRoom, StepEnd } from "./check-room.ts";
 export interface CheckedTree {
   readonly tree: string;
   readonly base: string | null;
-  /**
-   * The tree of the files before the check, with what set-up made of it. Undefined: the check may change the
-   * files.
-   */
-  readonly before: string | undefined;
   /** Nothing runs in the room after it: the room goes away while the receipt is written. */
   readonly isLast?: boolean;
 }
 
-export interface Checked {
-  readonly passed: boolean;
-  /** Whether the files are as they were before the check. If not, no other check may run on them. */
-  readonly isAsBefore: boolean;
+export interface Check extends Pick<CheckSettings, "name" | "run" | "hosts" | "timeout_minutes"> {
+  /** What to do if it changes the tree. */
+  readonly advice?: string;
 }
 
-/** Undefined: the check was stopped from outside, and has no result. */
+const ADVICE = "make it write only where git ignores it";
+
+/** Whether it passed. Undefined: it was stopped from outside, and has no result. */
 export async function runCheck(
   room: Room,
   place: CheckRoom,
-  check: Pick<CheckSettings, "name" | "run" | "hosts" | "timeout_minutes">,
-  { tree, base, before, isLast = false }: CheckedTree,
+  check: Check,
+  { tree, base, isLast = false }: CheckedTree,
   stop: AbortSignal,
-): Promise<Checked | undefined> {
+): Promise<boolean | undefined> {
   const { session, io } = room;
   const { task } = session.state;
   const of = { task: task?.number ?? 0, check: check.name, tree };
@@ -47,9 +43,9 @@ export async function runCheck(
   const end = await place.run({ command, hosts, timeoutMinutes });
   if (stop.aborted) return undefined;
   const isUntouched = stamp !== undefined && stamp === place.stamp;
-  const left = before === undefined || isUntouched ? undefined : await whyNotAsBefore(room, place, before);
+  const left = isUntouched ? undefined : await leftIn(room, place, tree);
   if (isLast) place.end();
-  const reason = whyFailed(end) ?? left;
+  const reason = whyFailed(end) ?? (left && `it changed or left behind ${left}: ${check.advice ?? ADVICE}`);
   const passed = reason === undefined && end.exitCode === 0;
   const { exitCode, signal, durationMs, output } = end;
   await session.append("check_ended", {
@@ -66,7 +62,7 @@ export async function runCheck(
       lane: task?.lane?.name,
     }),
   });
-  return { passed, isAsBefore: left === undefined };
+  return passed;
 }
 
 /** The reason in words, when the exit status alone would not tell it. */
@@ -79,15 +75,12 @@ function whyFailed({ ended, exitCode, refused }: StepEnd): string | undefined {
 
 const NAMED = 5;
 
-async function whyNotAsBefore(
-  { repo, io }: Room,
-  place: CheckRoom,
-  before: string,
-): Promise<string | undefined> {
-  const after = await place.treeNow();
-  if (after === before) return undefined;
-  const changed = await changedPaths(repo, await openStore(repo, io.disk), before, after);
+/** What differs from the tree now; undefined if nothing does. */
+async function leftIn({ repo, io }: Room, place: CheckRoom, tree: string): Promise<string | undefined> {
+  const now = await place.treeNow();
+  if (now === tree) return undefined;
+  const changed = await changedPaths(repo, await openStore(repo, io.disk), tree, now);
   const paths = changed.map((path) => printable(toText(path)));
   const more = paths.length > NAMED ? ` and ${paths.length - NAMED} more` : "";
-  return `it changed or left behind ${paths.slice(0, NAMED).join(", ")}${more}: make it write only where git ignores it`;
+  return `${paths.slice(0, NAMED).join(", ")}${more}`;
 }

@@ -5,6 +5,8 @@
  * verify-3 The checked tree is the tree that would be published: it is fixed first, and everything runs on
  *    files of it.
  * verify-4 If no check ran, nothing has passed: the verdict is `unverified`.
+ * verify-6 What set-up or a check changes in the files reaches no other check, and none of them passes that
+ *    changes the tree.
  */
 import {
   type CapsuleSettings,
@@ -48,6 +50,8 @@ const MAX_NAMED = 100;
 /** Set-up counts as a check when a task changed what it installs. */
 const SETUP = "capsule.setup";
 const SETUP_MINUTES = 60;
+const SETUP_ADVICE =
+  "the checks would not run on the files that are published. If that is a lock file, the work needs it in its up-to-date form: npm install rewrites it, npm ci does not";
 
 /** Undefined: it was stopped from outside, and there is no verdict. */
 export async function verifyTree(
@@ -147,38 +151,31 @@ async function runChecks(
     signal: stop,
     changes,
   };
-  const install = isInstalledAnew ? setupStep(settings) : undefined;
-  const failed: string[] = [];
-  let left = [...due];
-  for (let begun = ahead; left.length > 0; begun = undefined) {
-    // The room before it had the same directory.
-    await rooms.ending;
-    const place = await CheckRoom.make(room, { ...files, ahead: begun });
-    try {
-      let before = tree;
-      if (install) {
-        const installed = await runCheck(room, place, install, { tree, base, before: undefined }, stop);
-        if (!installed) return undefined;
-        // Without set-up, the checks would prove nothing about this tree.
-        if (!installed.passed) return [SETUP];
-        before = await place.treeNow();
-      }
-      // The checks share a room, one after another, until one of them changes the files.
-      let isAsBefore = true;
-      while (isAsBefore && left.length > 0) {
-        const [check, ...rest] = left as [CheckSettings, ...CheckSettings[]];
-        const isLast = rest.length === 0;
-        const checked = await runCheck(room, place, check, { tree, base, before, isLast }, stop);
-        if (!checked) return undefined;
-        if (!checked.passed) failed.push(check.name);
-        ({ isAsBefore } = checked);
-        left = rest;
-      }
-    } finally {
-      rooms.ending = place.end();
+  // The room before it had the same directory.
+  await rooms.ending;
+  const place = await CheckRoom.make(room, { ...files, ahead });
+  try {
+    if (isInstalledAnew) {
+      const isInstalled = await runCheck(room, place, setupStep(settings), { tree, base }, stop);
+      if (isInstalled === undefined) return undefined;
+      // Without set-up, the checks would prove nothing about this tree.
+      if (!isInstalled) return [SETUP];
     }
+    // What one command writes, the next one does not find.
+    const isShared = isInstalledAnew || due.length > 1;
+    if (isShared) await place.keep();
+    const failed: string[] = [];
+    for (const [at, check] of due.entries()) {
+      if (isShared) await place.renew();
+      const isLast = at === due.length - 1;
+      const passed = await runCheck(room, place, check, { tree, base, isLast }, stop);
+      if (passed === undefined) return undefined;
+      if (!passed) failed.push(check.name);
+    }
+    return failed;
+  } finally {
+    rooms.ending = place.end();
   }
-  return failed;
 }
 
 const setupStep = ({ setup, setupHosts }: CapsuleSettings) => ({
@@ -186,4 +183,5 @@ const setupStep = ({ setup, setupHosts }: CapsuleSettings) => ({
   run: setup,
   hosts: [...setupHosts],
   timeout_minutes: SETUP_MINUTES,
+  advice: SETUP_ADVICE,
 });

@@ -95,6 +95,67 @@ describe("an agent that tries to make its check pass", () => {
     expect(broken.end.outcome).toBe("failed");
   });
 
+  it("verify-6 can't have set-up rewrite the files that the checks then see: set-up fails, and the receipt names them", async () => {
+    using home = new CheckedHome(
+      ["{ name: test, run: grep -q right answer.txt }"],
+      { ...project, "package.json": "true\n" },
+      "capsule: { setup: sh ./package.json }\n",
+    );
+    const rewriting = await home.task("echo 'echo right > answer.txt' > package.json");
+    expect(rewriting.receipts).toMatchObject([
+      {
+        check: "capsule.setup",
+        passed: false,
+        exitCode: 0,
+        reason: expect.stringMatching(/^it changed or left behind answer\.txt: .*npm ci/),
+      },
+    ]);
+    expect(rewriting.end).toMatchObject({ outcome: "failed", branch: null });
+    const leaving = await home.task(
+      "echo 'echo right > left-behind' > package.json; echo right > answer.txt",
+    );
+    expect(leaving.receipts).toMatchObject([
+      { passed: false, reason: expect.stringContaining("left-behind") },
+    ]);
+    // Files that git ignores are what set-up is for.
+    const proper = await home.task(
+      "echo 'mkdir -p node_modules; echo right > node_modules/x' > package.json; echo right > answer.txt",
+    );
+    expect(proper.end.outcome).toBe("done");
+  });
+
+  it.each(["auto", "worktree"])(
+    "verify-6 can't have one check replace the program, HOME or TMPDIR of the next one, with set-up run again or not (%s)",
+    async (strategy) => {
+      const replace =
+        "printf '#!/bin/sh\\nexit 0\\n' > node_modules/.bin/left-pad; touch ~/state $TMPDIR/state; sleep 600 &";
+      const isFresh = "{ name: fresh, run: 'test ! -e ~/state && test ! -e $TMPDIR/state' }";
+      using home = new CheckedHome(
+        [`{ name: replaces, run: "${replace}" }`, CHECK, isFresh],
+        project,
+        `${SETUP}  strategy: ${strategy}\n`,
+      );
+      const passed = async (script: string) => {
+        const { receipts } = await home.task(script);
+        return receipts.map(({ check, passed }) => [check, passed]);
+      };
+      const ran = (isRight: boolean) => [
+        ["replaces", true],
+        ["test", isRight],
+        ["fresh", true],
+      ];
+      expect(await passed("echo x > x")).toEqual(ran(false));
+      const anew = "echo other >> package-lock.json";
+      expect(await passed(anew)).toEqual([["capsule.setup", true], ...ran(false)]);
+      // Each of the rooms has what set-up installed anew.
+      expect(await passed(`${anew}; echo right > answer.txt`)).toEqual([
+        ["capsule.setup", true],
+        ...ran(true),
+      ]);
+      expect(home.strays()).toEqual([]);
+    },
+  );
+
   it("can't forge a receipt in a file: only those in the journal count", async () => {
     using home = new CheckedHome(["{ name: test, run: grep -q right answer.txt }"], project);
     const forged = JSON.stringify({ type: "check_ended", data: { task: 1, check: "test", passed: true } });
