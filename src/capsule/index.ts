@@ -63,7 +63,8 @@ export { reduceSnapshot } from "./store/reduced.ts";
 export { openStore, type Store } from "./store/store.ts";
 export { probeStrategies } from "./strategy/probe.ts";
 export { chooseStrategy } from "./strategy/strategies.ts";
-export { listAgentCommits, publishAgentCommits } from "./work/agent-commits.ts";
+export { publishAgentCommits } from "./work/agent-branch.ts";
+export { listAgentCommits } from "./work/agent-commits.ts";
 export {
   type ChangedFile,
   type FileVersion,
@@ -78,6 +79,7 @@ export { type LinedCommits, takeCommits } from "./work/kept-commits.ts";
 export { assertMovable, findTarget, finishMove, moveTarget } from "./work/move-target.ts";
 export { branchTip, copyObjects, publish, publishedBranch } from "./work/publish.ts";
 export { makePushDir } from "./work/push-dir.ts";
+export type { NewCommit } from "./work/quarantine.ts";
 export { type Conflicted, isConflicted, type Replayed, replay } from "./work/replay.ts";
 export { contentsInWork, textsInCommit, textsInContents, textsInWork } from "./work/texts.ts";
 export { areKept, deleteBranch, type FoundBranch, findBranch, type OwnBranch } from "./work/unpublish.ts";

@@ -28,6 +28,12 @@ const log = (home: TaskHome, format = "%s") =>
   gitIn(home.main, "log", `--format=${format}`, "--reverse").split("\n");
 const treeOf = (home: TaskHome, name: string) => gitIn(home.main, "rev-parse", `${name}^{tree}`);
 
+/** Every ref and object of the user's repo. */
+const allOf = (home: TaskHome) =>
+  [["for-each-ref"], ["cat-file", "--batch-all-objects", "--batch-check"]]
+    .map((args) => gitIn(home.main, ...args))
+    .join("\n");
+
 async function eventsOf(hf: Holdfast, id: string, pattern: RegExp) {
   const found: { type: string; data: unknown }[] = [];
   for await (const { type, data } of hf.readJournal(id)) if (pattern.test(type)) found.push({ type, data });
@@ -53,7 +59,7 @@ const HOSTILE: readonly (readonly [what: string, script: string, code: string, w
     "a forged parent that does not exist",
     `echo 1 > n; git add .; t=$(git write-tree); c=$(printf 'tree %s\\nparent ${"1".repeat(40)}\\nauthor A <a@b> 1 +0000\\ncommitter A <a@b> 1 +0000\\n\\nx\\n' $t | git hash-object -t commit -w --stdin --literally); echo $c > .git/refs/heads/$(git branch --show-current)`,
     "merge_refused",
-    /./,
+    /did not return its commits/,
   ],
   [
     "a malformed commit object",
@@ -71,7 +77,7 @@ const HOSTILE: readonly (readonly [what: string, script: string, code: string, w
     "a file whose content does not exist",
     `echo 1 > n; t=$(printf '100644 blob ${"2".repeat(40)}\\tn\\n' | git mktree --missing); c=$(git commit-tree -p HEAD -m x $t); git update-ref HEAD $c`,
     "merge_refused",
-    /./,
+    /did not return its commits/,
   ],
   [
     "a secret in a file that a later commit removes",
@@ -149,7 +155,7 @@ const HOSTILE: readonly (readonly [what: string, script: string, code: string, w
     "a shallow boundary that hides an earlier commit",
     "echo hidden > n; git add .; git commit -qm c1; echo 1 > n; git commit -qam c2; git rev-parse HEAD > .git/shallow",
     "merge_refused",
-    /./,
+    /git refuses/,
   ],
   [
     "a commit with ten billion files, made of eleven objects",
@@ -228,12 +234,56 @@ describe("an agent's commits", () => {
         const [applied] = (await eventsOf(hf, session.id, /policy_applied/)).slice(-1);
         expect(JSON.stringify(applied)).not.toContain(TOKEN);
         await hf.mergeSession(session.id, { ...KEPT, isReviewed: true });
+        // What the review waived is on record.
+        const ofMerges = await eventsOf(hf, session.id, /policy_applied|merge_started/);
+        expect(ofMerges.slice(-3)).toMatchObject([applied, applied, { data: { isReviewed: true } }]);
       } else await hf.mergeSession(session.id);
       expect(treeOf(home, "main")).toBe(treeOf(home, home.branchOf(session.id)));
       expect(home.strays()).toEqual([]);
     },
     180_000,
   );
+
+  it("keep-3 verify-5 are published on a branch of their own only after a review, as the work is", async () => {
+    using home = new TaskHome(FILES);
+    const hf = await home.open();
+    const { session, task } = await home.start(hf, "the work");
+    await turn(
+      task,
+      `echo 'token = "${TOKEN}"' > n; mkdir .github; echo 1 > .github/x; git add .; git commit -qm c1`,
+    );
+    expect((await task.end("done")).outcome).toBe("needs_review");
+    await session.pause();
+    const cleaned = await home.start(hf, "cleaned");
+    await turn(
+      cleaned.task,
+      `echo 'token = "${TOKEN}"' > n; git add .; git commit -qm c1; echo 1 > n; git commit -qam c2`,
+    );
+    // The work itself has nothing to review; one of its commits has.
+    expect((await cleaned.task.end("done")).unpublished).toBeNull();
+    await cleaned.session.pause();
+    const before = allOf(home);
+    for (const [{ id }, words] of [
+      [session, /the work of task 1 needs a review/],
+      [cleaned.session, /a secret in n \(.*in commit [0-9a-f]{12}\)/],
+    ] as const) {
+      await expect(hf.branchSession(id, { commits: true })).rejects.toMatchObject({
+        code: "needs_review",
+        exitStatus: 3,
+        message: expect.stringMatching(words),
+      });
+      expect(allOf(home)).toBe(before);
+    }
+    for (const { id } of [session, cleaned.session]) {
+      const { branch, commit } = await hf.branchSession(id, { commits: true, isReviewed: true });
+      expect(gitIn(home.main, "rev-parse", branch)).toBe(commit);
+      const [judged, published] = (await eventsOf(hf, id, /policy_applied|commits_published/)).slice(-2);
+      expect(judged?.data).toMatchObject({
+        findings: expect.arrayContaining([expect.objectContaining({ rule: "secret", path: "n" })]),
+      });
+      expect(published?.data).toMatchObject({ commit, isReviewed: true });
+    }
+  });
 
   it("keep-1 are read without using the config, hooks or alternates of the gitdir that the agent controls", async () => {
     using home = new TaskHome(FILES);

@@ -40,6 +40,13 @@ function rememberHead(repo: Repo, commit: string, tree: string): string {
   return commit;
 }
 
+/** All refs that are not ours, and the checkouts of the user, as arguments of `rev-list`. */
+export const usersRefs = (repo: Pick<Repo, "holds">): readonly string[] => [
+  ...OURS.map((prefix) => `--exclude=${prefix}*`),
+  "--all",
+  `--glob=${checkoutsIn(repo)}/*`,
+];
+
 /** Refs below this keep the user's checkouts. The commits are the user's, though the refs are ours. */
 export const checkoutsIn = ({ holds }: Pick<Repo, "holds">) => holds.replace("/held/", "/checkouts/");
 
@@ -51,9 +58,7 @@ export async function isUsersCommit(repo: Repo, commit: string): Promise<boolean
   if ((await head) === commit) return true;
   return remember(repo, `whose is ${commit}`, async () => {
     // One walk from all refs at once: `for-each-ref --contains` makes one for each.
-    const others = OURS.map((prefix) => `--exclude=${prefix}*`);
-    const checkouts = `--glob=${checkoutsIn(repo)}/*`;
-    const args = ["rev-list", "--max-count=1", commit, "--not", ...others, "--all", checkouts];
+    const args = ["rev-list", "--max-count=1", commit, "--not", ...usersRefs(repo)];
     const { exitCode, stdout } = await runGit(userPlace(repo), args, { accept: [0, 128] });
     return exitCode === 0 && stdout.length === 0;
   });
@@ -67,9 +72,7 @@ export async function ownCommits(
   repo: Repo,
   tip: string,
 ): Promise<{ readonly ids: readonly string[]; readonly base: string | undefined }> {
-  const others = OURS.map((prefix) => `--exclude=${prefix}*`);
-  const users = [...others, "--all", `--glob=${checkoutsIn(repo)}/*`];
-  const args = ["rev-list", "--first-parent", "--reverse", "--parents", tip, "--not", ...users];
+  const args = ["rev-list", "--first-parent", "--reverse", "--parents", tip, "--not", ...usersRefs(repo)];
   const rows = (await gitLine(userPlace(repo), args)).split("\n").filter(Boolean);
   const ids = rows.map((row) => row.split(" ")[0] ?? "");
   return { ids, base: ids.length === 0 ? tip : rows[0]?.split(" ")[1] };

@@ -7,14 +7,11 @@ import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
 import { ConfinedGit } from "../git/confined.ts";
-import { type GitPlace, git, runGit } from "../git/git.ts";
+import { type GitPlace, git } from "../git/git.ts";
 import type { Capsule } from "../life/capsule.ts";
-import { hasObject } from "../repo/commits.ts";
-import { isAncestor, isUsersCommit } from "../repo/refs.ts";
 import { type Repo, userPlace } from "../repo/repo.ts";
-import { userIdentity } from "../repo/settings.ts";
 import { makeAside } from "../store/objects.ts";
-import { assertNotCheckedOut, branchTip, STREAMED, takeInto } from "./publish.ts";
+import { STREAMED, takeInto } from "./publish.ts";
 
 export interface AgentCommit {
   readonly id: string;
@@ -66,75 +63,33 @@ async function knownTo(repo: Repo, commits: readonly AgentCommit[]): Promise<Rea
   return new Set(lines.filter((line) => !line.endsWith(" missing")));
 }
 
-export interface CommitsRequest {
-  /** One of the agent's branches; by default, what it has checked out. */
-  readonly ofBranch: string | undefined;
-  /** The name in the user's repo. */
-  readonly branch: string;
-  /** Commits of the user's repo that the agent's commits stand on. */
-  readonly known: readonly string[];
-  readonly maxBytes: number;
-}
-
-/**
- * publish-1: git checks them as they come in; the branch is new, or moves forward. Returns the commit that it
- * is at.
- */
-export async function publishAgentCommits(
-  capsule: Capsule,
-  repo: Repo,
-  { ofBranch, branch, known, maxBytes }: CommitsRequest,
-): Promise<string> {
-  const confined = await ownGit(capsule);
-  const name = ofBranch === undefined ? "HEAD" : `refs/heads/${ofBranch}`;
-  const commit = await resolveIn(confined, name);
-  if (commit === undefined)
-    throw new HoldfastError("base_missing", `the agent's git has no commit ${ofBranch ?? "HEAD"}`);
-  if (await isUsersCommit(repo, commit))
-    throw new HoldfastError("publish_refused", "the agent made no commit of its own on it");
-  const before = await branchTip(repo, branch);
-  if (!(await hasObject(repo, commit)))
-    await withPack(capsule, { commit, known, maxBytes }, (pack) => takeAgentsInto(userPlace(repo), pack));
-  if (before !== undefined && before !== commit && !(await isAncestor(repo, before, commit)))
-    throw new HoldfastError(
-      "publish_refused",
-      `the branch ${branch} exists and is not at an earlier one of these commits: rename or delete it`,
-    );
-  if (before !== undefined && before !== commit) await assertNotCheckedOut(repo, branch);
-  const ref = `refs/heads/${branch}`;
-  const args = [
-    "update-ref",
-    "-m",
-    "holdfast: the agent's commits",
-    ref,
-    commit,
-    before ?? "0".repeat(commit.length),
-  ];
-  const { exitCode, stderr } = await runGit(userPlace(repo), args, {
-    accept: [0, 128],
-    identity: await userIdentity(repo),
-  });
-  if (exitCode !== 0)
-    throw new HoldfastError("publish_refused", `the branch ${branch} could not be set: ${stderr.trim()}`);
-  return commit;
-}
-
 async function resolveIn(confined: ConfinedGit, name: string): Promise<string | undefined> {
   const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`];
   const answer = await confined.ask(args, { timeoutMs: TIMEOUT_MS, maxOutputBytes: MAX_LINE_BYTES });
   return /^([0-9a-f]{40,64})\n$/.exec(answer?.stdout.toString("utf8") ?? "")?.[1];
 }
 
-/** What the agent's git has checked out; undefined if that is not a commit. It is the agent's word. */
-export const agentHead = async (capsule: Capsule) => resolveIn(await ownGit(capsule), "HEAD");
+/**
+ * The commit of one of the agent's branches, or the one that its git has checked out; undefined if there is
+ * none. It is the agent's word.
+ */
+export const agentCommit = async (capsule: Capsule, branch?: string) =>
+  resolveIn(await ownGit(capsule), branch === undefined ? "HEAD" : `refs/heads/${branch}`);
 
 /** Unpacks a pack of the agent's outside the sandbox, within bounds of memory and time. */
 export const takeAgentsInto = (place: GitPlace, pack: string) => takeInto(place, pack, PACK_BOUNDS);
 
+export interface PackRequest {
+  readonly commit: string;
+  /** Commits of the user's repo that the agent's commits stand on. */
+  readonly known: readonly string[];
+  readonly maxBytes: number;
+}
+
 /** Packed in the sandbox by the agent's own git: the receiver has to check its content. */
 export async function withPack(
   capsule: Capsule,
-  { commit, known, maxBytes }: Pick<CommitsRequest, "known" | "maxBytes"> & { readonly commit: string },
+  { commit, known, maxBytes }: PackRequest,
   use: (pack: string) => Promise<void>,
 ): Promise<void> {
   const confined = await ownGit(capsule);

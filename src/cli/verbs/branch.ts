@@ -19,7 +19,7 @@ export function command(): Command {
     .argument("<session>", SESSION_HELP)
     .option(
       "--reviewed",
-      "you have looked at the work: publish it although the agent left git unfinished, or a value of its environment is in it",
+      "you have looked at the work, or at the agent's commits: publish them although something in them needs a review",
     )
     .option(
       "--commits [branch]",

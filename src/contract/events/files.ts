@@ -61,7 +61,8 @@ export const fileEvents = {
       isReviewed: z.optional(z.boolean()),
     }),
   /** The agent's own commits, as a branch beside the session's. */
-  commits_published: () => fields({ task: count, branch: name, commit: gitObject }),
+  commits_published: () =>
+    fields({ task: count, branch: name, commit: gitObject, isReviewed: z.optional(z.boolean()) }),
   /**
    * The intent: on disk before the branch `into` is moved, so that a merge that was cut off is recognized as
    * done.

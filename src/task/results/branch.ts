@@ -2,13 +2,22 @@
  * Owns publishing on request: work that a failed or interrupted task left, work that a person has reviewed,
  * and the commits that the agent made itself.
  */
-import { AgentGit, openStore, publishAgentCommits, statOf, treeOf } from "../../capsule/index.ts";
+import {
+  AgentGit,
+  type NewCommit,
+  openStore,
+  publishAgentCommits,
+  type Store,
+  statOf,
+  treeOf,
+} from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
 import { settleLast } from "../files/begin.ts";
 import { workAgain } from "../files/checkpoint.ts";
 import { commitBelow } from "../files/starting-point.ts";
 import { restore } from "../files/teardown.ts";
 import { currentLimits, openCapsule, type Room, requireCapsule } from "../room/room.ts";
+import { judgeCommits } from "./judging.ts";
 import { applyPolicy } from "./policy.ts";
 import { branchOf, messageOf, type Published, publishTree } from "./publishing.ts";
 import { valuesBefore, valuesInWork } from "./values.ts";
@@ -26,7 +35,9 @@ export interface Branched extends Published {
 }
 
 const UNSEARCHED =
-  "the agent made its commits while it had values of yours in its environment, and commits are not searched for them: review the commits, then publish them with holdfast branch --commits --reviewed";
+  "the agent made its commits while it had values of yours in its environment, and commits are not searched for them";
+const REVIEW =
+  "review the work (holdfast diff), then publish the commits with holdfast branch --commits --reviewed";
 
 /** Publishes the work of the last checkpoint as a commit on the session's branch. */
 export async function branchWork(
@@ -89,20 +100,34 @@ export async function branchCommits(
   ofBranch: string | undefined,
   { isReviewed = false }: Pick<BranchOptions, "isReviewed"> = {},
 ): Promise<Branched> {
-  const { session, repo } = room;
+  const { session } = room;
   assertHasRepo(room);
-  const { task } = session.state;
-  if (session.state.hadValues && !isReviewed)
-    throw new HoldfastError("needs_review", UNSEARCHED, { session: session.id });
+  const { task, hadValues } = session.state;
+  const assertReviewed = (why: string | undefined) => {
+    if (why !== undefined && !isReviewed)
+      throw new HoldfastError("needs_review", `${why}: ${REVIEW}`, { session: session.id });
+  };
+  assertReviewed(hadValues ? UNSEARCHED : undefined);
+  // The commits may have what a person has yet to look at in the work.
+  const isWaiting = task?.outcome === "needs_review" && task.published === null;
+  assertReviewed(isWaiting ? `the work of task ${task.number} needs a review` : undefined);
   if (!(await openCapsule(room))) await restore(room);
   const capsule = await requireCapsule(room);
-  const name = `${branchOf(session.state)}-commits`;
+  const branch = `${branchOf(session.state)}-commits`;
+  const { base = null, published = null } = task ?? {};
   try {
     const { maxSnapshotBytes: maxBytes } = await currentLimits(room);
-    const known = [task?.base, task?.published].filter((id) => typeof id === "string");
-    const commit = await publishAgentCommits(capsule, repo, { ofBranch, branch: name, known, maxBytes });
-    await session.append("commits_published", { task: task?.number ?? 0, branch: name, commit });
-    return { branch: name, commit, isNew: true };
+    const known = [base, published].filter((id) => id !== null);
+    const judge = async (commits: readonly NewCommit[], quarantine: Store) =>
+      assertReviewed(await judgeCommits(room, quarantine, commits, { base, judged: published }));
+    const commit = await publishAgentCommits(capsule, { ofBranch, branch, known, maxBytes, judge });
+    await session.append("commits_published", {
+      task: task?.number ?? 0,
+      branch,
+      commit,
+      ...(isReviewed && { isReviewed }),
+    });
+    return { branch, commit, isNew: true };
   } finally {
     await capsule.detach();
   }

@@ -2,43 +2,28 @@
  * Owns keeping an agent's own commits in a merge: which commits these are, whether a person has to review
  * them first, and how they are put on the branch.
  *
- * keep-3 Every file that one of these commits brings, and all of its text, is judged like published work. The
- *    content of the published work was judged with it.
  * keep-4 The branch gets exactly the tree of the published work: what the agent did not commit itself becomes
  *    one commit by Holdfast, after the agent's own.
  */
-import { isUtf8 } from "node:buffer";
 import {
   commitWork,
   isConflicted,
   type LinedCommits,
   openStore,
   ownCommits,
-  type ReadCommit,
   type Replayed,
-  readChangedFiles,
   replay,
   type Store,
   takeCommits,
-  treeOf,
   userIdentity,
-  versionsBetween,
 } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
 import { readDurable } from "../../journal/index.ts";
-import { findSecrets } from "../../redaction/index.ts";
 import { textIn } from "../../session/index.ts";
 import { tellStep } from "../../util/index.ts";
 import { restore } from "../files/teardown.ts";
 import { currentLimits, openCapsule, type Room, requireCapsule } from "../room/room.ts";
-import {
-  type Finding,
-  findingsIn,
-  findingsText,
-  LARGE_BYTES,
-  protectedPaths,
-  recordFindings,
-} from "./policy.ts";
+import { judgeCommits } from "./judging.ts";
 import { messageOfRest } from "./publishing.ts";
 import { conflictWith } from "./work-to-merge.ts";
 
@@ -51,11 +36,8 @@ export interface KeptCommits {
 }
 
 const REVIEW =
-  "review them (holdfast branch --commits), then merge with holdfast merge --keep-commits --reviewed";
+  "review them (holdfast branch --commits --reviewed makes a branch of them, to look at), then merge with holdfast merge --keep-commits --reviewed";
 const MAX_AUTHORS = 50;
-/** Control characters that a terminal would act on, and those that make it show other text in another order. */
-const CONTROLS = /[^\P{Cc}\n\r\t]|\r(?!\n)|\p{Bidi_Control}/u;
-const UTF_8 = /^utf-?8$/i;
 
 export async function keptCommits(
   room: Room,
@@ -84,7 +66,8 @@ export async function keptCommits(
           "merge_refused",
           `commit ${persons.slice(0, 12)} on the session's branch was made by a person, and is not among the agent's commits: merge without --keep-commits`,
         );
-      if (!isReviewed) await judgeCommits(room, quarantine, line, { base, from });
+      const found = await judgeCommits(room, quarantine, line.commits, { base, judged: from });
+      if (found !== undefined && !isReviewed) throw needsReview(room, found);
     };
     const line = await takeCommits(capsule, { base, merged, maxBytes, judge });
     return { from, line, authors: await strangersIn(room, line) };
@@ -109,45 +92,6 @@ async function recorded({
     if (type === "work_merged") merged = head;
   }
   return { published, merged };
-}
-
-async function judgeCommits(
-  room: Room,
-  quarantine: Store,
-  line: LinedCommits,
-  { base, from }: { readonly base: string; readonly from: string },
-): Promise<void> {
-  const { session, repo } = room;
-  const protect = await protectedPaths(room, base);
-  const tree = await treeOf(repo, from);
-  const without = await versionsBetween(repo, quarantine, await treeOf(repo, base), tree);
-  const findings: Finding[] = [];
-  let before = line.onTree;
-  for (const commit of line.commits) {
-    const { id, tree: after } = commit;
-    const where = `in commit ${id.slice(0, 12)}`;
-    const trees = { from: before, to: after, maxBytes: LARGE_BYTES, without };
-    for await (const file of readChangedFiles(repo, quarantine, trees))
-      for (const { detail, ...finding } of await findingsIn(file, protect))
-        findings.push({ ...finding, detail: detail === undefined ? where : `${detail}, ${where}` });
-    findings.push(...(await findingsInText(commit)));
-    before = after;
-  }
-  await recordFindings(session, tree, findings);
-  if (findings.length > 0) throw needsReview(room, findingsText(findings));
-}
-
-async function findingsInText(commit: ReadCommit): Promise<Finding[]> {
-  const { id, headers, message, encoding } = commit;
-  const path = `commit ${id.slice(0, 12)}`;
-  const bytes = Buffer.from(`${headers}\n\n${message}`, "latin1");
-  const text = bytes.toString("utf8");
-  const rules = new Set((await findSecrets(text)).map(({ rule }) => rule));
-  const secrets = [...rules].map((rule) => ({ rule: "secret" as const, path, detail: `${rule}, its text` }));
-  // In another encoding, git shows other characters than those that were looked at.
-  const isElse = (encoding !== undefined && !UTF_8.test(encoding)) || !isUtf8(bytes);
-  if (isElse) return [...secrets, { rule: "message", path, detail: "in an encoding other than UTF-8" }];
-  return CONTROLS.test(text) ? [...secrets, { rule: "message", path }] : secrets;
 }
 
 function needsReview({ session }: Room, why: string): HoldfastError {
