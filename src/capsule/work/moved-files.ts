@@ -7,6 +7,7 @@ import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
 import { ancestorsOf, type BytePath, toBytes, toText } from "../files/path.ts";
 import { GITLINK_MODE, NO_MODE, type RawChange, rawDiff } from "../git/raw-diff.ts";
 import { userGit } from "../git/user-git.ts";
+import { takeBack, updateOf } from "./move-back.ts";
 import type { WorkTree } from "./work-trees.ts";
 
 const NAMED_PATHS = 5;
@@ -21,15 +22,20 @@ export async function whyNotClean(tree: WorkTree): Promise<string | undefined> {
   return rows.length === 0 ? undefined : `${named(rows.map((row) => row.slice(3)))} changed`;
 }
 
-/** Fails if an uncommitted file would be lost. It returns a function that updates the files. */
+/**
+ * Fails if an uncommitted file would be lost. It returns a function that updates the files. If that fails,
+ * they are brought back.
+ */
 export async function bringFiles(tree: WorkTree, from: string, to: string): Promise<() => Promise<void>> {
-  const lost = inTheWay(tree, await rawDiff({ gitDir: tree.gitDir }, from, to));
+  const changes = await rawDiff({ gitDir: tree.gitDir }, from, to);
+  const lost = inTheWay(tree, changes);
   if (lost.length > 0)
     throw new HoldfastError(
       "merge_refused",
       `the merge would overwrite ${named(lost)}, which is not committed in ${tree.path}: move it away first`,
       { paths: lost.map((path) => toText(path)) },
     );
+  const update = updateOf(tree, changes);
   return async () => {
     const isWriting = true;
     try {
@@ -38,9 +44,15 @@ export async function bringFiles(tree: WorkTree, from: string, to: string): Prom
       await userGit(placeOf(tree), ["read-tree", "-m", "-u", from, to], { isWriting });
     } catch (error) {
       if (!isHoldfastError(error, "git_failed")) throw error;
+      const left = await takeBack(tree, update);
+      const now =
+        left.length === 0
+          ? "all of them are as they were"
+          : `${named(left)} could not be brought back, and all others are as they were`;
       throw new HoldfastError(
         "merge_refused",
-        `the files of ${tree.path} could not be updated: ${error.message}`,
+        `the files of ${tree.path} could not be updated; ${now}: ${error.message}`,
+        left.length === 0 ? {} : { paths: left.map((path) => toText(path)) },
       );
     }
   };
