@@ -89,6 +89,7 @@ export {
   commitText,
   commitWork,
   type DiffStat,
+  isCommitOf,
   makeWork,
   statOf,
   type Work,

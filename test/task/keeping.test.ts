@@ -141,7 +141,11 @@ with a body'; echo rest > rest`,
       ["after", "work_merged"],
     ]) {
       const file = `${when}-${type}`;
-      const id = await worked(home, hf, `echo 1 > ${file}; git add .; git commit -qm one; echo 2 > ${file}`);
+      const id = await worked(
+        home,
+        hf,
+        `echo 1 > ${file}; git add .; git commit -qm one --author 'Eve <eve@example.org>'; echo 2 > ${file}`,
+      );
       commitFiles(home.main, { [`c-${file}`]: "c\n" }, "by a person");
       const { length } = log(home);
       await using child = new TestChild("move-and-die.ts", [home.dir, id, "keep", when, type]);
@@ -154,7 +158,9 @@ with a body'; echo rest > rest`,
         await expect(hf.mergeSession(id, KEPT)).rejects.toMatchObject({ code: "nothing_to_merge" });
       else await hf.mergeSession(id, KEPT);
       expect(log(home).slice(length), file).toEqual(["one", "Work that the agent did not commit"]);
-      expect(await eventsOf(hf, id, /work_merged/)).toHaveLength(1);
+      expect(await eventsOf(hf, id, /work_merged/)).toMatchObject([
+        { data: { isKept: true, authors: ["Eve <eve@example.org>"] } },
+      ]);
       expect((await hf.auditSession(id)).findings).toEqual([]);
     }
     await hf.gc();

@@ -74,6 +74,7 @@ it(`a rebase that is killed at any of ${CUTS.length} points loses nothing and is
     expect(gitIn(home.main, "log", "--format=%s", `main..${branch}`).split("\n"), which).toHaveLength(2);
     expect(gitIn(home.main, "show", `${branch}:a.txt`), which).toBe("one\n2\n3\n4\nfive");
     expect(await hf.rebaseSession(id), which).toMatchObject({ isNew: false, commit });
+    expect((await hf.diffSession(id)).stat.paths, which).toEqual(["a.txt"]);
     const session = await hf.resumeSession(id);
     const seen = await inCapsule(
       hf,

@@ -34,8 +34,8 @@ export interface Publication {
   /** Commits that Holdfast put there, according to the journal. Any other tip is a person's. */
   readonly ours: readonly string[];
   readonly identity: Identity;
-  /** Called before the branch is moved. */
-  readonly onMove: () => Promise<void>;
+  /** Called before the branch is moved, with the tip that it is moved away from, if there is one. */
+  readonly onMove: (replaced: string | undefined) => Promise<void>;
 }
 
 /** Without a name: an id that is short enough to type, and that no other session has. */
@@ -52,7 +52,7 @@ export async function publish(publication: Publication): Promise<string | undefi
   await copyObjects(repo, store, commit, base);
   await disk.syncDir(join(repo.objects, "pack"));
   if (replaced !== undefined) await keepTip(repo, session, replaced);
-  await publication.onMove();
+  await publication.onMove(replaced);
   const { exitCode, stderr } = await runGit(
     userPlace(repo),
     ["update-ref", "-m", "holdfast: published", ref, commit, before ?? "0".repeat(commit.length)],

@@ -5,7 +5,7 @@
 
 import { writeFile } from "node:fs/promises";
 import { type BytePath, quoted, toBytes } from "../files/path.ts";
-import { type GitPlace, git, gitLine, gitToFile, type Identity } from "../git/git.ts";
+import { type GitPlace, git, gitLine, gitToFile, type Identity, runGit } from "../git/git.ts";
 import { GITLINK_MODE, NO_MODE, type RawChange, rawDiff } from "../git/raw-diff.ts";
 import { treeOf } from "../repo/commits.ts";
 import { objectsLink, type Repo, userPlace } from "../repo/repo.ts";
@@ -129,6 +129,19 @@ function hasWork({ gone, entries }: SnapshotManifest): boolean {
 }
 
 const asLines = (lines: readonly string[]) => lines.map((line) => `${line}\n`).join("");
+
+/** Whether there is such a commit, of that tree and with that parent alone. */
+export async function isCommitOf(
+  repo: Repo,
+  store: Store,
+  id: string,
+  { tree, base }: { readonly tree: string; readonly base: string | null },
+): Promise<boolean> {
+  const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const { exitCode, stdout } = await runGit(place, ["cat-file", "commit", id], { accept: [0, 128] });
+  const lines = [`tree ${tree}`, ...(base === null ? [] : [`parent ${base}`]), "author "];
+  return exitCode === 0 && stdout.toString("latin1").startsWith(lines.join("\n"));
+}
 
 /** Writes what `git diff` shows between two trees into a new file. */
 export async function writePatch(

@@ -5,6 +5,20 @@
 import * as z from "zod/mini";
 import { count, fields, gitObject, home, name, sha256, task } from "./fields.ts";
 
+/**
+ * `replaced`: the tip of ours that the branch was moved away from, which is kept. `base`: after a rebase,
+ * what the task's work is compared with from then on.
+ */
+const publication = () =>
+  fields({
+    task,
+    branch: name,
+    commit: gitObject,
+    replaced: z.optional(gitObject),
+    base: z.optional(gitObject),
+    isReviewed: z.optional(z.boolean()),
+  });
+
 /** For a merge that kept the agent's own commits. `authors`: those other than the user. */
 const kept = {
   isKept: z.optional(z.boolean()),
@@ -46,20 +60,8 @@ export const fileEvents = {
    * The intent: on disk before the branch is moved, so that after a crash a tip that we set is recognized as
    * ours.
    */
-  publishing_started: () => fields({ task, branch: name, commit: gitObject }),
-  /**
-   * `replaced`: the tip of ours that the branch was moved away from, which is kept. `base`: after a rebase,
-   * what the task's work is compared with from then on.
-   */
-  work_published: () =>
-    fields({
-      task,
-      branch: name,
-      commit: gitObject,
-      replaced: z.optional(gitObject),
-      base: z.optional(gitObject),
-      isReviewed: z.optional(z.boolean()),
-    }),
+  publishing_started: publication,
+  work_published: publication,
   /** The agent's own commits, as a branch beside the session's. */
   commits_published: () =>
     fields({ task: count, branch: name, commit: gitObject, isReviewed: z.optional(z.boolean()) }),

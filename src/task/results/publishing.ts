@@ -2,6 +2,7 @@
  * Owns publishing a task's work: one commit on the session's branch, on top of the previous one. Its subject
  * is the agent's own if the agent made exactly one commit, and otherwise what was asked.
  *
+ * publish-3 After a kill, the branch gets the commit that was on its way, and one record of it.
  * value-3 If an agent may know a value that is no longer known here, none of its messages is used: it could
  *    not be searched.
  */
@@ -11,10 +12,13 @@ import {
   type Capsule,
   commitWork,
   isAncestor,
+  isCommitOf,
   listAgentCommits,
   openStore,
   publish,
   publishedBranch,
+  type Repo,
+  type Store,
   userIdentity,
 } from "../../capsule/index.ts";
 import { isHoldfastError } from "../../contract/index.ts";
@@ -22,6 +26,7 @@ import { withoutSecrets } from "../../redaction/index.ts";
 import { readEnvironment, type Session, type SessionState } from "../../session/index.ts";
 import { present, printable } from "../../util/index.ts";
 import type { Room } from "../room/room.ts";
+import { lastIntent } from "./intent.ts";
 
 const SUBJECT_LENGTH = 72;
 const LISTED_SUBJECTS = 50;
@@ -71,24 +76,30 @@ export async function publishOrSay(
   }
 }
 
+/**
+ * Publishes it once: after a kill, the commit that was on its way, or is on the branch already, stays the
+ * same one.
+ */
 export async function publishTree(
-  { session, repo, io }: Room,
+  room: Room,
   { tree, base, message, isReviewed }: NewCommit & { readonly isReviewed?: boolean },
 ): Promise<Published> {
+  await finishPublishing(room);
+  const { session, repo, io } = room;
   const { state } = session;
   const store = await openStore(repo, io.disk);
+  const branch = branchOf(state);
+  const known = await madeBefore(room, store, { tree, base });
+  if (known !== undefined && known === state.task?.published && (await isOnBranch(repo, branch, known)))
+    return { branch, commit: known };
   const identity = await userIdentity(repo);
   const atMs = io.clock.nowMs();
-  const commit = await commitWork(store, { tree, base, message, identity, atMs });
-  const branch = branchOf(state);
+  const commit = known ?? (await commitWork(store, { tree, base, message, identity, atMs }));
   // Everything that was merged belongs to the session, with the commits that a person added to it.
   const ours = [state.branch?.tip, state.branch?.intended, state.merged?.from].filter(
     (id) => typeof id === "string",
   );
-  const task = state.task?.number ?? 0;
-  const onMove = async () => {
-    await session.append("publishing_started", { task, branch, commit });
-  };
+  const published = { task: state.task?.number ?? 0, branch, commit, ...present({ isReviewed }) };
   const replaced = await publish({
     repo,
     store,
@@ -99,21 +110,40 @@ export async function publishTree(
     branch,
     ours,
     identity,
-    onMove,
+    onMove: async (replaced) =>
+      void (await session.append("publishing_started", { ...published, ...present({ replaced }) })),
   });
-  await session.append("work_published", { task, branch, commit, ...present({ replaced, isReviewed }) });
+  await session.append("work_published", { ...published, ...present({ replaced }) });
   return { branch, commit };
 }
 
+/** A commit of this tree on this base that Holdfast made for the task, or was about to put on the branch. */
+async function madeBefore(
+  { session, repo }: Room,
+  store: Store,
+  of: Pick<NewCommit, "tree" | "base">,
+): Promise<string | undefined> {
+  const { task, branch } = session.state;
+  for (const id of [task?.published, branch?.intended])
+    if (typeof id === "string" && (await isCommitOf(repo, store, id, of))) return id;
+  return undefined;
+}
+
+/** A person may have added commits since. */
+async function isOnBranch(repo: Repo, branch: string, commit: string): Promise<boolean> {
+  const tip = await branchTip(repo, branch);
+  return tip !== undefined && (tip === commit || (await isAncestor(repo, commit, tip)));
+}
+
 /** Completes a publication that was cut off before its record: the branch shows that it was done. */
-export async function finishPublishing({ session, repo }: Room): Promise<void> {
+export async function finishPublishing(room: Room): Promise<void> {
+  const { session, repo } = room;
   const { task, branch } = session.state;
   if (!task || !branch?.intended) return;
   const { name, intended: commit } = branch;
-  const tip = await branchTip(repo, name);
-  // A person may have added commits since.
-  if (tip === undefined || (tip !== commit && !(await isAncestor(repo, commit, tip)))) return;
-  await session.append("work_published", { task: task.number, branch: name, commit });
+  if (!(await isOnBranch(repo, name, commit))) return;
+  const intent = await lastIntent(room, "publishing_started");
+  await session.append("work_published", { ...intent, task: task.number, branch: name, commit });
 }
 
 /** The message of the commit of a task's work. It uses the capsule's own git as far as that can be read. */

@@ -92,7 +92,8 @@ async function moveBranch(
   { commit, commits }: Replayed,
 ): Promise<void> {
   const { task } = session.state;
-  const number = task?.number ?? 1;
+  const base = commits.find((one) => one.from === task?.base)?.to ?? tip;
+  const published = { task: task?.number ?? 1, branch: name, commit, base };
   const replaced = await publish({
     repo,
     store: await openStore(repo, io.disk),
@@ -104,15 +105,8 @@ async function moveBranch(
     // Commits that a person made on it were replayed too.
     ours: [from],
     identity: await userIdentity(repo),
-    onMove: async () =>
-      void (await session.append("publishing_started", { task: number, branch: name, commit })),
+    onMove: async (replaced) =>
+      void (await session.append("publishing_started", { ...published, ...present({ replaced }) })),
   });
-  const base = commits.find((one) => one.from === task?.base)?.to ?? tip;
-  await session.append("work_published", {
-    task: number,
-    branch: name,
-    commit,
-    base,
-    ...present({ replaced }),
-  });
+  await session.append("work_published", { ...published, ...present({ replaced }) });
 }

@@ -7,8 +7,11 @@ import { CheckedHome } from "../../support/checked.ts";
 import { TestChild } from "../../support/children.ts";
 import { gitIn } from "../../support/repo.ts";
 
-/** The process is killed just before the first record of type `fatal`. */
-const CUTS = [
+/**
+ * The process is killed just before the first record of type `fatal`. `isMerged`: then a person merges the
+ * branch before the task goes on.
+ */
+const CUTS: readonly { fatal: string; checks: number; isMerged?: boolean }[] = [
   { fatal: "check_started", checks: 1 },
   // The check ran, but no record shows that: it runs again.
   { fatal: "check_ended", checks: 1 },
@@ -16,33 +19,56 @@ const CUTS = [
   // The verdict is on record: no check runs again.
   { fatal: "artifact_written", checks: 1 },
   { fatal: "publishing_started", checks: 1 },
+  // The branch has the commit, without a record of it.
+  { fatal: "work_published", checks: 1 },
+  { fatal: "work_published", checks: 1, isMerged: true },
   { fatal: "task_ended", checks: 1 },
-] as const;
+  { fatal: "task_ended", checks: 1, isMerged: true },
+];
+
+/** Every ref of Holdfast's in the user's repo, with its commit. */
+const branchesOf = ({ main }: CheckedHome) =>
+  gitIn(main, "for-each-ref", "refs/heads/holdfast/", "refs/holdfast/tips/");
 
 describe("a task that is killed around its checks", () => {
-  it("stages-1 verify-2 ends with the same verdict, the same tree and one commit", async () => {
+  it("stages-1 verify-2 publish-3 ends with the same verdict, the same tree and one commit, which stays itself", async () => {
     using home = new CheckedHome(["{ name: test, run: test -e runs }"], { a: "1\n" });
     const hf = await home.hf();
     const trees = new Set<string>();
-    for (const { fatal, checks } of CUTS) {
-      const session = await hf.openSession({ repo: home.main, title: fatal.replaceAll("_", " ") });
+    for (const { fatal, checks, isMerged = false } of CUTS) {
+      const base = gitIn(home.main, "rev-parse", "main");
+      const session = await hf.openSession({
+        repo: home.main,
+        title: `${fatal.replaceAll("_", " ")} ${isMerged}`,
+      });
       const { id } = session;
       await session.release();
+      const before = branchesOf(home);
+      let atCut = before;
       for (const args of [[fatal], []]) {
         await using child = new TestChild("run-stages.ts", [home.dir, id, ...args]);
         await child.ended();
         expect(child.stderr, fatal).toBe("");
+        if (args.length === 0) continue;
         // A kill while the verdict is written leaves the room that the checks ran in.
-        if (args.length > 0) mkdirSync(home.sessionDir(id, "tasks", "1", "checking"), { recursive: true });
+        mkdirSync(home.sessionDir(id, "tasks", "1", "checking"), { recursive: true });
+        atCut = branchesOf(home);
+        if (isMerged) gitIn(home.main, "merge", "-q", "--ff-only", home.branchOf(id));
       }
       const { task } = await hf.showSession(id);
       expect(task, fatal).toMatchObject({ outcome: "done", verified: { verdict: "passed" } });
-      const ended: unknown[] = [];
-      for await (const { type, data } of hf.readJournal(id)) if (type === "check_ended") ended.push(data);
-      expect(ended, fatal).toHaveLength(checks);
+      const types: string[] = [];
+      for await (const { type } of hf.readJournal(id)) types.push(type);
+      const count = (wanted: string) => types.filter((type) => type === wanted).length;
+      expect(count("check_ended"), fatal).toBe(checks);
+      expect(count("work_published"), fatal).toBe(1);
       trees.add(task?.verified?.tree ?? "");
       const branch = home.branchOf(id);
-      expect(gitIn(home.main, "log", "--format=%T", `main..${branch}`), fatal).toBe(task?.verified?.tree);
+      expect(gitIn(home.main, "log", "--format=%T", `${base}..${branch}`), fatal).toBe(task?.verified?.tree);
+      const wasPublished = ["work_published", "task_ended"].includes(fatal);
+      expect(atCut !== before, fatal).toBe(wasPublished);
+      if (wasPublished) expect(branchesOf(home), fatal).toBe(atCut);
+      if (isMerged) gitIn(home.main, "reset", "-q", "--hard", base);
       expect(existsSync(home.sessionDir(id, "tasks", "1", "checking")), fatal).toBe(false);
       expect((await hf.auditSession(id)).findings, fatal).toEqual([]);
     }
