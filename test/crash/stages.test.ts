@@ -14,6 +14,8 @@ const AT_ONCE = 2;
 /** A task that was killed so often is let through, so that the next one begins. */
 const KILLS_EACH = 4;
 
+const branchRef = (home: CheckedHome, id: string) => `refs/heads/${home.branchOf(id)}`;
+
 it(`stages-1 verify-2 after ${KILLS} kills each finished task has the same tree and verdict, and one commit`, {
   timeout: 60 * 60_000,
 }, async () => {
@@ -27,10 +29,12 @@ it(`stages-1 verify-2 after ${KILLS} kills each finished task has the same tree 
     seed = (seed * 48_271) % 2_147_483_647;
     return seed % below;
   };
+  const published: string[] = [];
   const oneTask = async () => {
     const session = await hf.openSession({ repo: home.main, title: "killed" });
     const { id } = session;
     await session.release();
+    let tipAtCut = "";
     for (let killed = 0; ; ) {
       await using child = new TestChild("run-stages.ts", [home.dir, id]);
       const isLetThrough = killed >= KILLS_EACH || kills >= KILLS;
@@ -38,6 +42,10 @@ it(`stages-1 verify-2 after ${KILLS} kills each finished task has the same tree 
       const dies = isLetThrough ? undefined : sleep(250 + random(1200)).then(() => child.kill("SIGKILL"));
       await child.ended();
       const isDone = child.lines.includes("ended");
+      // What is on the branch once, stays there as it is.
+      const tip = gitIn(home.main, "for-each-ref", "--format=%(objectname)", branchRef(home, id));
+      expect([tip, ""]).toContain(tipAtCut);
+      tipAtCut = tip;
       if (isDone) break;
       await dies;
       expect(isLetThrough, child.stderr).toBe(false);
@@ -47,7 +55,18 @@ it(`stages-1 verify-2 after ${KILLS} kills each finished task has the same tree 
     const { task } = await hf.showSession(id);
     // An agent that was cut off is not run again: its work is kept as interrupted, and not verified.
     expect(["done", "interrupted"]).toContain(task?.outcome);
+    const records: string[] = [];
+    for await (const { type } of hf.readJournal(id)) records.push(type);
+    const count = (wanted: string) => records.filter((type) => type === wanted).length;
+    expect(count("task_ended")).toBe(1);
+    if (task?.outcome === "interrupted") {
+      expect({ ...task, tip: tipAtCut }).toMatchObject({ verified: null, published: null, tip: "" });
+      expect(count("publishing_started") + count("check_started")).toBe(0);
+    }
     if (task?.outcome === "done") {
+      published.push(branchRef(home, id));
+      expect(count("work_published")).toBe(1);
+      expect(task.published).toBe(tipAtCut);
       trees.add(task.verified?.tree ?? "");
       expect(task.verified?.verdict).toBe("passed");
       expect(gitIn(home.main, "log", "--format=%T", `main..${home.branchOf(id)}`)).toBe(task.verified?.tree);
@@ -62,6 +81,13 @@ it(`stages-1 verify-2 after ${KILLS} kills each finished task has the same tree 
   // At least one task came to its checks, and all that did had the same tree.
   expect(trees.size).toBe(1);
   expect(fingerprint(home.main)).toBe(before);
+  // Which the fingerprint leaves out: one branch for each task that was done, and the hold of their base.
+  const refs = gitIn(home.main, "for-each-ref", "--format=%(refname)").split("\n");
+  expect(refs.filter((ref) => ref.startsWith("refs/heads/holdfast/"))).toEqual(published.sort());
+  const base = gitIn(home.main, "rev-parse", "main");
+  const others = refs.filter((ref) => !/^refs\/(heads\/|holdfast\/held\/)/.test(ref));
+  expect(others).toEqual([]);
+  expect(refs.filter((ref) => ref.endsWith(`/${base}`)).length).toBeGreaterThan(0);
   await hf.gc();
   expect((await hf.examine()).filter(({ what }) => what === "left over")).toEqual([]);
   expect(home.strays()).toEqual([]);
