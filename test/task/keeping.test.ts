@@ -101,6 +101,22 @@ with a body'; echo rest > rest`,
     expect(treeOf(home, "main")).toBe(treeOf(home, home.branchOf(session.id)));
   });
 
+  it("works where other refs have the session's branch: it was pushed, or is checked out", async () => {
+    using home = new TaskHome(FILES);
+    const hf = await home.open();
+    const id = await worked(home, hf, COMMITS);
+    const branch = home.branchOf(id);
+    gitIn(home.main, "update-ref", `refs/remotes/origin/${branch}`, branch);
+    gitIn(home.main, "tag", "reviewed", branch);
+    gitIn(home.main, "checkout", "-q", branch);
+    await hf.mergeSession(id, { ...KEPT, into: "main" });
+    expect(gitIn(home.main, "log", "--format=%s", "--reverse", "main").split("\n")).toEqual([
+      "the first",
+      "c1",
+      "c2",
+    ]);
+  });
+
   it("is refused with --squash, on a conflict in any commit, or if it would lose a person's commit", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();

@@ -46,3 +46,21 @@ it("a rebase moves commits and files onto the newer branch and keeps the old tip
   expect(gitIn(home.main, "rev-parse", branch)).toBe(tip);
   expect((await hf.diffSession(session.id)).stat.paths).toEqual(["third.txt"]);
 });
+
+it("after a rebase that leaves out what the branch already has, the diff has the task's own change alone", async () => {
+  using home = new TaskHome({ "a.txt": "a\n" });
+  const hf = await home.open();
+  const session = await hf.openSession({ repo: home.main, title: "three" });
+  for (const name of ["one", "two", "three"]) {
+    const task = await hf.startTask(session, sandbox);
+    await turn(task, `echo ${name} > ${name}`);
+    await task.end("done");
+  }
+  await session.pause();
+  const branch = home.branchOf(session.id);
+  gitIn(home.main, "cherry-pick", `${branch}~1`);
+  commitFiles(home.main, { "c.txt": "c\n" }, "by a person");
+  const { commit } = await hf.rebaseSession(session.id);
+  expect(gitIn(home.main, "diff", "--name-only", "main", commit).split("\n")).toEqual(["one", "three"]);
+  expect((await hf.diffSession(session.id)).stat.paths).toEqual(["three"]);
+});

@@ -65,14 +65,16 @@ export async function isUsersCommit(repo: Repo, commit: string): Promise<boolean
 }
 
 /**
- * The commits that only a session's branch has, oldest first, along first parents; and the commit that they
- * stand on.
+ * The commits of a session's branch that another commit does not have, oldest first, along first parents; and
+ * the commit that they stand on. Other refs make no difference: the session's branch may have been pushed,
+ * or be checked out.
  */
 export async function ownCommits(
   repo: Repo,
   tip: string,
+  beyond: string,
 ): Promise<{ readonly ids: readonly string[]; readonly base: string | undefined }> {
-  const args = ["rev-list", "--first-parent", "--reverse", "--parents", tip, "--not", ...usersRefs(repo)];
+  const args = ["rev-list", "--first-parent", "--reverse", "--parents", tip, "--not", beyond];
   const rows = (await gitLine(userPlace(repo), args)).split("\n").filter(Boolean);
   const ids = rows.map((row) => row.split(" ")[0] ?? "");
   return { ids, base: ids.length === 0 ? tip : rows[0]?.split(" ")[1] };

@@ -27,9 +27,19 @@ import { judgeCommits } from "./judging.ts";
 import { messageOfRest } from "./publishing.ts";
 import { conflictWith } from "./work-to-merge.ts";
 
-export interface KeptCommits {
+/** What the commits are kept for. */
+export interface KeptFor {
   /** The commit of the session's branch that they lead to. */
   readonly from: string;
+  /** The tip of the branch that they are to be merged into. */
+  readonly onto: string;
+  readonly isReviewed: boolean;
+}
+
+export interface KeptCommits {
+  readonly from: string;
+  /** What the session's work stands on in the user's repo. */
+  readonly base: string;
   readonly line: LinedCommits;
   /** Who made them, apart from the user. */
   readonly authors: readonly string[];
@@ -39,17 +49,14 @@ const REVIEW =
   "review them (holdfast branch --commits --reviewed makes a branch of them, to look at), then merge with holdfast merge --keep-commits --reviewed";
 const MAX_AUTHORS = 50;
 
-export async function keptCommits(
-  room: Room,
-  { from, isReviewed }: { readonly from: string; readonly isReviewed: boolean },
-): Promise<KeptCommits> {
+export async function keptCommits(room: Room, { from, onto, isReviewed }: KeptFor): Promise<KeptCommits> {
   const { session, repo, io } = room;
   if (session.state.hadValues && !isReviewed)
     throw needsReview(
       room,
       "the agent made its commits while it had values of yours in its environment, and commits are not searched for them",
     );
-  const { ids, base } = await ownCommits(repo, from);
+  const { ids, base } = await ownCommits(repo, from, onto);
   if (base === undefined)
     throw new HoldfastError("merge_refused", "the session's work is based on no commit");
   const { published, merged } = await recorded(room);
@@ -70,10 +77,17 @@ export async function keptCommits(
       if (found !== undefined && !isReviewed) throw needsReview(room, found);
     };
     const line = await takeCommits(capsule, { base, merged, maxBytes, judge });
-    return { from, line, authors: await strangersIn(room, line) };
+    return { from, base, line, authors: await strangersIn(room, line) };
   } finally {
     await capsule.detach();
   }
+}
+
+/** The target may have moved, or a person may have added a commit to the session's branch, since they were taken. */
+export async function keptFor(room: Room, kept: KeptCommits | undefined, of: KeptFor): Promise<KeptCommits> {
+  const isStill =
+    kept?.from === of.from && (await ownCommits(room.repo, of.from, of.onto)).base === kept.base;
+  return isStill ? kept : keptCommits(room, of);
 }
 
 /**

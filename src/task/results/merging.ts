@@ -23,7 +23,7 @@ import { tellStep, withFileLock } from "../../util/index.ts";
 import { settleLast } from "../files/begin.ts";
 import type { Room } from "../room/room.ts";
 import { mergeReason } from "./finish-merging.ts";
-import { type KeptCommits, keptCommits, keptOnto } from "./keeping.ts";
+import { type KeptCommits, keptCommits, keptFor, keptOnto } from "./keeping.ts";
 import { conflictWith, replayOnto, workOf } from "./work-to-merge.ts";
 
 export interface VerifiedTree {
@@ -86,16 +86,20 @@ export async function mergeWork(room: Room, options: Asked): Promise<MergedWork>
     throw new HoldfastError("usage", "--keep-commits and --squash exclude each other: give one of them");
   // All refusals come before anything is waited for.
   const { from } = await workOf(room);
-  const { branch } = await findTarget(repo, options.into);
+  const { branch, tip } = await findTarget(repo, options.into);
   await assertMovable(repo, branch);
   const { merged } = room.session.state;
   const isNew = merged?.from !== from || merged.into !== branch;
-  const kept = options.isKept && isNew ? await keptCommits(room, keeping(options, from)) : undefined;
+  const kept = options.isKept && isNew ? await keptCommits(room, keeping(options, from, tip)) : undefined;
   tellStep(io.onProgress, "waiting for other merges into this repo");
   return withFileLock(mergeLock(repo), () => merge(room, branch, { ...options, kept }));
 }
 
-const keeping = ({ isReviewed = false }: MergeOptions, from: string) => ({ from, isReviewed });
+const keeping = ({ isReviewed = false }: MergeOptions, from: string, onto: string) => ({
+  from,
+  onto,
+  isReviewed,
+});
 
 async function merge(room: Room, into: string, options: Ready): Promise<MergedWork> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
@@ -116,7 +120,7 @@ async function tryMerge(room: Room, into: string, options: Ready): Promise<Merge
   const target = await findTarget(repo, into);
   await assertMovable(repo, into);
   const work = await replayed(room, target, { from, isSquashed });
-  const kept = options.isKept && (await keptFor(room, options.kept, keeping(options, from)));
+  const kept = options.isKept && (await keptFor(room, options.kept, keeping(options, from, target.tip)));
   const { commit, tree, commits } =
     kept && work.commit !== target.tip ? await keptOnto(room, target, kept, work) : work;
   const authors = kept ? kept.authors : [];
@@ -159,15 +163,6 @@ async function tryMerge(room: Room, into: string, options: Ready): Promise<Merge
   await session.append("work_merged", done);
   const count = isSquashed ? 1 : commits.length;
   return { into, commit, from, commits: count, authors, verdict, isNew: true };
-}
-
-/** A person may have added a commit to the session's branch during the wait. */
-async function keptFor(
-  room: Room,
-  kept: KeptCommits | undefined,
-  of: ReturnType<typeof keeping>,
-): Promise<KeptCommits> {
-  return kept?.from === of.from ? kept : keptCommits(room, of);
 }
 
 async function replayed(

@@ -13,8 +13,10 @@ import {
   isConflicted,
   moveOnto,
   openStore,
+  ownCommits,
   publish,
   type Replayed,
+  type Repo,
   treeOf,
   userIdentity,
 } from "../../capsule/index.ts";
@@ -92,7 +94,7 @@ async function moveBranch(
   { commit, commits }: Replayed,
 ): Promise<void> {
   const { task } = session.state;
-  const base = commits.find((one) => one.from === task?.base)?.to ?? tip;
+  const base = task?.base ? await baseAfter(repo, task.base, tip, commits) : tip;
   const published = { task: task?.number ?? 1, branch: name, commit, base };
   const replaced = await publish({
     repo,
@@ -109,4 +111,17 @@ async function moveBranch(
       void (await session.append("publishing_started", { ...published, ...present({ replaced }) })),
   });
   await session.append("work_published", { ...published, ...present({ replaced }) });
+}
+
+/** What a task's base became. If it was left out, all of it is in what became of the commit before it. */
+async function baseAfter(
+  repo: Repo,
+  base: string,
+  onto: string,
+  commits: Replayed["commits"],
+): Promise<string> {
+  const became = new Map(commits.map(({ from, to }) => [from, to]));
+  const { ids } = await ownCommits(repo, base, onto);
+  const nearest = ids.findLast((id) => became.has(id));
+  return (nearest !== undefined && became.get(nearest)) || onto;
 }
