@@ -172,9 +172,12 @@ export const errorCodes = {
   ],
   merge_conflicts: [
     exitStatus.conflict,
-    "nothing was changed; give the conflict to the session with holdfast merge --resolve, or merge its branch yourself with git merge",
+    "nothing was changed; do what the message says, or merge its branch yourself with git merge",
   ],
-  merge_refused: [exitStatus.refused, "do what the message says, then merge again; nothing was changed"],
+  merge_refused: [
+    exitStatus.refused,
+    "do what the message says, then merge again; what the message does not name is as it was",
+  ],
   nothing_to_merge: [
     exitStatus.notFound,
     "holdfast show shows what the session has, and holdfast branch publishes it",

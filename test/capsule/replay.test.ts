@@ -106,7 +106,7 @@ describe("a replay", () => {
     writeFileSync(`${lab.main}/a.txt`, "both\n");
     gitIn(lab.main, "commit", "-q", "-am", "resolved");
     gitIn(lab.main, "checkout", "-q", "main");
-    expect(conflicted((await replayWork(lab)).result)).toMatchObject({ paths: ["a.txt"], hasMerges: true });
+    expect(conflicted((await replayWork(lab)).result)).toMatchObject({ paths: ["a.txt"] });
     const one = await replayWork(lab, { squashedAs: () => "all\n" });
     expect(await one.ask("cat-file", "blob", `${replayed(one.result).commit}:a.txt`)).toBe("both");
   });

@@ -46,7 +46,7 @@ it("conflicts names the sessions that will collide, and a refused merge of one c
   const before = fingerprint(home.main);
   expect(await cli("merge", "both")).toMatchObject({
     status: 8,
-    stderr: expect.stringMatching(/^holdfast: merge_conflicts: the work and main both change a\.txt \(/),
+    stderr: expect.stringMatching(/^holdfast: merge_conflicts: the work and main both change a\.txt: /),
   });
   expect(await cli("merge", "broken")).toMatchObject({ status: 5 });
   expect(await cli("merge", "both", "--into", "nowhere")).toMatchObject({ status: 4 });

@@ -103,6 +103,29 @@ describe("a merge", () => {
     expect(readFileSync(join(home.main, "n.txt"), "utf8")).toBe("n, mended\nmore\n");
   });
 
+  it("of commits that conflict only one by one names --squash, and conflicts and --resolve agree", async () => {
+    using home = new TaskHome(FILES);
+    const hf = await home.open();
+    const id = await worked(home, hf, "sed -i s/1/one/ a.txt");
+    await again(hf, id, "sed -i s/one/1/ a.txt; echo n > n.txt");
+    commitFiles(home.main, { "a.txt": "eins\n2\n3\n4\n5\n" }, "by a person");
+    expect(await hf.findConflicts()).toMatchObject([{ sessions: 1, conflicts: [] }]);
+    const before = fingerprint(home.main);
+    await expect(hf.mergeSession(id)).rejects.toMatchObject({
+      code: "merge_conflicts",
+      message: expect.stringMatching(/both change a\.txt: .*--squash$/),
+      facts: { paths: ["a.txt"] },
+    });
+    await expect(hf.giveBackConflict(id)).rejects.toMatchObject({
+      code: "merge_refused",
+      message: expect.stringMatching(/does not conflict with main: .*--squash$/),
+    });
+    expect(fingerprint(home.main)).toBe(before);
+    await hf.mergeSession(id, { isSquashed: true });
+    expect(readFileSync(join(home.main, "a.txt"), "utf8")).toBe("eins\n2\n3\n4\n5\n");
+    expect(existsSync(join(home.main, "n.txt"))).toBe(true);
+  });
+
   it("with a conflict changes nothing and records the paths; one with unpublished work is refused", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();
@@ -116,6 +139,7 @@ describe("a merge", () => {
     await expect(merging).rejects.toMatchObject({
       code: "merge_conflicts",
       exitStatus: 8,
+      message: expect.stringMatching(/both change a\.txt: .*--resolve$/),
       facts: { paths: ["a.txt"] },
     });
     expect(await eventsOf(hf, id, /merge/)).toMatchObject([

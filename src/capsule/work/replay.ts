@@ -48,8 +48,6 @@ export interface Conflicted {
   readonly paths: readonly BytePath[];
   /** With markers in the files. */
   readonly tree: string;
-  /** Whether the work has merge commits: as one commit it may fit where its single commits do not. */
-  readonly hasMerges: boolean;
 }
 
 const MAX_COMMITS = 1000;
@@ -94,7 +92,7 @@ async function replayEach(
       tip = { commit: original.id, tree: original.tree };
     } else {
       const { tree, conflicts } = await mergedInto(place, tip.tree, original);
-      if (conflicts.length > 0) return conflictAt(original, originals, { tree, conflicts });
+      if (conflicts.length > 0) return conflictAt(original, { tree, conflicts });
       if (tree === tip.tree) continue;
       const { author, message, encoding } = original;
       const parents = [tip.commit];
@@ -134,7 +132,7 @@ async function replayAsOne(
   const merged = await merging;
   const last = originals.at(-1);
   if (!merged || !last) throw new Error("git said nothing of the merge");
-  if (merged.conflicts.length > 0) return conflictAt(last, [], merged);
+  if (merged.conflicts.length > 0) return conflictAt(last, merged);
   if (merged.tree === ontoTree) return { commit: onto, tree: ontoTree, commits: [] };
   const subjects = originals.map(({ message }) =>
     Buffer.from(message.split("\n", 1)[0] ?? "", "latin1").toString("utf8"),
@@ -154,9 +152,7 @@ async function replayAsOne(
 
 function conflictAt(
   { id }: ReadCommit,
-  originals: readonly ReadCommit[],
   { tree, conflicts }: { readonly tree: string; readonly conflicts: readonly BytePath[] },
 ): Conflicted {
-  const hasMerges = originals.some(({ parents }) => parents.length > 1);
-  return { at: id, paths: conflicts, tree, hasMerges };
+  return { at: id, paths: conflicts, tree };
 }

@@ -130,8 +130,7 @@ export async function keptOnto(
   const identity = await userIdentity(repo);
   const atMs = io.clock.nowMs();
   const result = await replay({ repo, store, tip: line.tip, onto, since: line.on, identity, atMs });
-  if (isConflicted(result))
-    throw conflictWith(into, { ...result, hasMerges: true }, "; it merges without --keep-commits");
+  if (isConflicted(result)) throw conflictWith(into, result, "the work merges without --keep-commits");
   const { commit: base, tree, commits } = result;
   if (tree === work.tree) return result;
   const message = messageOfRest(session.state);

@@ -176,6 +176,12 @@ async function replayed(
   const { session } = room;
   const paths = result.paths.map((path) => toText(path));
   await session.append("merge_conflicted", { task: session.state.task?.number ?? 1, into, paths });
-  const hint = options.isSquashed ? "" : "; the work has merge commits: try --squash";
-  throw conflictWith(into, result, hint);
+  // What one commit does and another undoes is in no conflict of the whole.
+  const whole = options.isSquashed
+    ? result
+    : await replayOnto(room, target, { ...options, isSquashed: true });
+  throw conflictWith(into, result, isConflicted(whole) ? RESOLVE : SQUASH);
 }
+
+const RESOLVE = "give the conflict to the session with holdfast merge --resolve";
+const SQUASH = "only single commits of the work do, so it can be merged with holdfast merge --squash";

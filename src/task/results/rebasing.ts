@@ -44,6 +44,8 @@ export interface Rebased {
   readonly isNew: boolean;
 }
 
+const RESOLVE = "holdfast merge --resolve gives the conflict to the session";
+
 /** For a session at rest that the caller owns. */
 export async function rebaseWork(room: Room, options: RebaseOptions): Promise<Rebased> {
   const { session, repo } = room;
@@ -58,7 +60,7 @@ export async function rebaseWork(room: Room, options: RebaseOptions): Promise<Re
   // The files may have anything here. They are checked when the new tree is known.
   const { from, name } = await workOf(room, before);
   const result = await replayOnto(room, target, { from });
-  if (isConflicted(result)) throw conflictWith(target.branch, result, "");
+  if (isConflicted(result)) throw conflictWith(target.branch, result, RESOLVE);
   await workOf(room, result.tree);
   const done = { onto: target.branch, branch: name, commit: result.commit, from };
   if (result.commit === from) return { ...done, isNew: false };

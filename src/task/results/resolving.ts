@@ -39,16 +39,19 @@ export async function conflictedFiles(
   const { from } = await workOf(room);
   const { branch: into, tip: base } = await findTarget(repo, options.into);
   // All of the work is merged at once: what one commit does and the next undoes need not be resolved.
-  const result = await replayOnto(room, { branch: into, tip: base }, { from, isSquashed: true });
-  if (!isConflicted(result))
+  const target = { branch: into, tip: base };
+  const result = await replayOnto(room, target, { from, isSquashed: true });
+  if (!isConflicted(result)) {
+    const how = isConflicted(await replayOnto(room, target, { from }))
+      ? "holdfast merge --squash"
+      : "holdfast merge";
+    const facts = { session: session.id, into };
     throw new HoldfastError(
       "merge_refused",
-      `the work does not conflict with ${into}: merge it with holdfast merge`,
-      {
-        session: session.id,
-        into,
-      },
+      `the work does not conflict with ${into}: merge it with ${how}`,
+      facts,
     );
+  }
   const { tree } = result;
   const config = await readConfig(room, base);
   const own = await readSettings(io.homeDir);

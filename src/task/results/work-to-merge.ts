@@ -94,17 +94,17 @@ export async function replayOnto(
 
 const NAMED_PATHS = 10;
 
+/** `way`: how the work can be merged in spite of it. */
 export function conflictWith(
   into: string,
-  { paths: found, hasMerges, at, tree }: Conflicted,
-  hint: string,
+  { paths: found, at, tree }: Conflicted,
+  way: string,
 ): HoldfastError {
   const paths = found.map((path) => toText(path));
   const more = paths.length > NAMED_PATHS ? ` and ${paths.length - NAMED_PATHS} more` : "";
-  const also = hasMerges ? hint : "";
   return new HoldfastError(
     "merge_conflicts",
-    `the work and ${into} both change ${paths.slice(0, NAMED_PATHS).join(", ")}${more}${also}`,
+    `the work and ${into} both change ${paths.slice(0, NAMED_PATHS).join(", ")}${more}: ${way}`,
     { into, paths, at, tree },
   );
 }
