@@ -12,7 +12,7 @@ import type { Redactor } from "../../journal/index.ts";
 import { artifactsDir, createFile, tellStep } from "../../util/index.ts";
 import type { TaskInHand } from "../in-hand.ts";
 import { CHECKS_FILE, checksText } from "../verify/checks-file.ts";
-import { FoundReceipts } from "../verify/receipts.ts";
+import { FoundReceipts, type TaskReceipts } from "../verify/receipts.ts";
 import { writeArtifact } from "./artifact.ts";
 import type { Unpublished } from "./publishing.ts";
 import { TaskSummary } from "./summary.ts";
@@ -35,13 +35,13 @@ export interface ArtifactFacts {
   /** The branch that has its work; null when no branch has it. */
   readonly branch: string | null;
   readonly unpublished: Unpublished | null;
-  /** The tree that the checks have a verdict on; null when none ran. */
-  readonly checked: string | null;
+  /** The tree that there is a verdict on; null when there is none. */
+  readonly verified: string | null;
 }
 
 export async function writeTaskArtifacts(
   { room, number }: Pick<TaskInHand, "room" | "number">,
-  { outcome, stat, branch, unpublished, checked }: ArtifactFacts,
+  { outcome, stat, branch, unpublished, verified }: ArtifactFacts,
 ): Promise<void> {
   const { session, sessionDir, io } = room;
   tellStep(io.onProgress, "writing the summary");
@@ -76,7 +76,8 @@ export async function writeTaskArtifacts(
       await createFile(io.disk, path, Buffer.from(text));
       return {};
     });
-  if (checked !== null) await write(CHECKS_FILE, checksText(receipts.all, { task: number, tree: checked }));
+  if (verified !== null && hasChecks(receipts.all))
+    await write(CHECKS_FILE, checksText(receipts.all, { task: number, tree: verified }));
   const dir = artifactsDir(sessionDir, number);
   const others = Object.entries(OTHERS).filter(([, name]) => existsSync(join(dir, name)));
   const result = {
@@ -92,6 +93,12 @@ export async function writeTaskArtifacts(
     write(RESULT_FILE, `${JSON.stringify(result, null, 2)}\n`),
     session.append("summary_written", { task: number, summary: told.text, tokens: told.tokens }),
   ]);
+}
+
+/** Checks that were all left out, because nothing changed that they cover, are checks too. */
+function hasChecks({ verification }: TaskReceipts): boolean {
+  const { verdict, skipped } = verification ?? {};
+  return verdict !== "unverified" || (Array.isArray(skipped) && skipped.length > 0);
 }
 
 /** The agent chose these file names, so they are redacted. */

@@ -68,8 +68,8 @@ async function keep(
     (outcome === "done" || outcome === "unverified") && hasWork
       ? await publishOrSay(room, { tree: work.tree, base, message: await messageOf(room, capsule) })
       : { branch: null, unpublished: why ?? null };
-  const checked = verdict !== undefined && verdict !== "unverified" ? work.tree : null;
-  await writeTaskArtifacts(task, { outcome, stat, branch, unpublished, checked });
+  const verified = verdict === undefined ? null : work.tree;
+  await writeTaskArtifacts(task, { outcome, stat, branch, unpublished, verified });
   await session.append("task_ended", {
     task: number,
     outcome,

@@ -62,6 +62,20 @@ describe("the checks of a task", () => {
     const skipped = await home.task("echo 2 > a");
     expect(skipped.end.outcome).toBe("unverified");
     expect(skipped.verification).toMatchObject({ verdict: "unverified", skipped: ["docs"] });
+    const artifact = (of: TaskHome, id: string, name: string) =>
+      of.sessionDir(id, "tasks", "1", "artifacts", name);
+    const read = (of: TaskHome, id: string, name: string) =>
+      JSON.parse(readFileSync(artifact(of, id, name), "utf8"));
+    expect(read(home, skipped.id, "checks.json")).toMatchObject({
+      verdict: "unverified",
+      tree: skipped.end.tree,
+      checks: [],
+      skipped: ["docs"],
+    });
+    expect(read(home, skipped.id, "result.json").artifacts).toMatchObject({ checks: "checks.json" });
+    // Without any check in the config there is no such file.
+    expect(existsSync(artifact(none, session.id, "checks.json"))).toBe(false);
+    expect(read(none, session.id, "result.json").artifacts).not.toHaveProperty("checks");
   });
 
   it("exact-1 see exactly the task's tree, without ignored files and with a git that shows no change", async () => {
