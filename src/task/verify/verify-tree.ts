@@ -98,7 +98,7 @@ async function verify(room: Room, of: TreeToVerify, verifying: Verifying): Promi
   const failed = due.length === 0 ? [] : await runChecks(room, of, { ...verifying, due, names, changes });
   if (!failed) return undefined;
   const verdict = due.length === 0 ? "unverified" : failed.length === 0 ? "passed" : "failed";
-  const watched = watchedIn(names);
+  const watched = watchedIn(names, config.checks);
   const uncovered = due.length === 0 ? [] : uncoveredBy(config.checks, names);
   const more = { watched: unnamed(watched), uncovered: unnamed(uncovered) };
   await session.append("verification_ended", {

@@ -2,6 +2,7 @@
  * Owns what has to be known about a change before its checks are believed: which checks apply to it, which of
  * its files can change what a check proves, and which files no check covers. Pure.
  */
+import { posix } from "node:path";
 import { type CheckSettings, CONFIG_FILE } from "../../config/index.ts";
 import { isCovered } from "../../util/index.ts";
 
@@ -29,11 +30,30 @@ const KINDS: readonly (readonly [why: Why, pattern: RegExp])[] = [
   ],
 ];
 
-export function watchedIn(paths: readonly string[]): WatchedFile[] {
+/** `checks`: those whose commands may name a changed file as their program, whatever its name is. */
+export function watchedIn(
+  paths: readonly string[],
+  checks: readonly Pick<CheckSettings, "run">[] = [],
+): WatchedFile[] {
+  const named = new Set(checks.flatMap(({ run }) => namedIn(run)));
   return paths.flatMap((path) => {
-    const why = KINDS.find(([, pattern]) => pattern.test(path))?.[0];
+    const why =
+      KINDS.find(([, pattern]) => pattern.test(path))?.[0] ?? (named.has(path) ? "script" : undefined);
     return why ? [{ path, why }] : [];
   });
+}
+
+const MAX_WORDS = 100;
+
+/** Paths that the words of a command may mean: from the top, and from a directory that another word names. */
+function namedIn(run: string): string[] {
+  const words = run
+    .split(/[\s;&|()<>{}"'`=$]+/)
+    .filter(Boolean)
+    .slice(0, MAX_WORDS);
+  return words.flatMap((word, at) =>
+    [".", ...words.slice(0, at)].map((dir) => posix.normalize(posix.join(dir, word))),
+  );
 }
 
 export interface DueChecks {

@@ -3,13 +3,14 @@
  * properly passes. Threat: a check that passes on another tree than the one that is published.
  */
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { CheckedHome } from "../../support/checked.ts";
 import { gitIn } from "../../support/repo.ts";
+import { sandbox } from "../../support/tasks.ts";
 import { acceptFile } from "../../support/trust.ts";
 
 /** A project whose set-up installs what its lock file names into a directory that git ignores. */
@@ -25,6 +26,15 @@ const SETUP = `capsule:
 `;
 const CHECK =
   "{ name: test, run: for d in $(cat package-lock.json); do node_modules/.bin/$d || exit 1; done }";
+
+/** Writes to every file of that name below a directory. Returns their paths. */
+function writeBelow(dir: string, name: string, text: string): string[] {
+  const found = readdirSync(dir, { recursive: true, encoding: "utf8" }).filter(
+    (path) => path === name || path.endsWith(`/${name}`),
+  );
+  for (const path of found) writeFileSync(join(dir, path), text);
+  return found;
+}
 
 describe("an agent that tries to make its check pass", () => {
   it("verify-1 can't replace the check's program among the ignored files: the check runs the installed one", async () => {
@@ -62,24 +72,56 @@ describe("an agent that tries to make its check pass", () => {
   });
 
   it("can change a test so that the check passes, but the change is reported", async () => {
-    using home = new CheckedHome(["{ name: test, run: sh test.sh }"], {
-      ...project,
-      "test/a.test.js": "1\n",
+    using home = new CheckedHome(
+      ["{ name: test, run: sh ./test.sh }", "{ name: more, run: 'cd sub && ./run \"$PWD\"', paths: [sub] }"],
+      { ...project, "test/a.test.js": "1\n", "sub/run": "exit 1\n" },
+    );
+    const { end, verification } = await home.task(
+      "echo 'exit 0' > test.sh; echo 2 > test/a.test.js; printf '#!/bin/sh\n' > sub/run; chmod +x sub/run; echo x > sub/x",
+    );
+    // Both pass. The mode that changed needs a review.
+    expect(end.outcome).toBe("needs_review");
+    expect(verification).toMatchObject({
+      verdict: "passed",
+      watched: [
+        { path: "sub/run", why: "script" },
+        { path: "test.sh", why: "script" },
+        { path: "test/a.test.js", why: "test" },
+      ],
     });
-    const { end, verification } = await home.task("echo 'exit 0' > test.sh; echo 2 > test/a.test.js");
-    expect(end.outcome).toBe("done");
-    expect(verification).toMatchObject({ watched: [{ path: "test/a.test.js", why: "test" }] });
   });
 
-  it("can't have a daemon rewrite files between check and publish: both use the same tree", async () => {
-    using home = new CheckedHome(["{ name: test, run: grep -q right answer.txt }"], project);
-    const { end } = await home.task(
-      "echo right > answer.txt; (trap '' TERM HUP; while :; do echo wrong > answer.txt; sleep 0.01; done) >/dev/null 2>&1 & sleep 0.2; echo right > answer.txt",
-    );
-    if (end.outcome === "done") expect(gitIn(home.main, "show", `${end.branch}:answer.txt`)).toBe("right");
-    else expect(end).toMatchObject({ outcome: "failed", branch: null });
-    expect(home.strays()).toEqual([]);
-  });
+  it.runIf(sandbox.sandbox)(
+    "can't have a process outlive its turn, and what is written while the checks run is neither checked nor published",
+    async () => {
+      using home = new CheckedHome(["{ name: test, run: grep -q right answer.txt }"], project);
+      const hf = await home.hf();
+      const session = await hf.openSession({ repo: home.main, title: "a daemon" });
+      const { id } = session;
+      const task = await hf.startTask(session, sandbox);
+      await task.runTurn([
+        "sh",
+        "-ec",
+        "(trap '' TERM HUP; while :; do echo daemon > answer.txt; sleep 0.01; done) >/dev/null 2>&1 & echo $! > pid; while ! grep -q daemon answer.txt; do :; done",
+      ]);
+      await task.runTurn(["sh", "-ec", "rm pid; echo right > answer.txt"]);
+      // In place of a process that nothing could end, the test writes to the files.
+      const written: string[] = [];
+      const { append } = session;
+      session.append = async (type, data) => {
+        const isBetween = ["check_started", "check_ended", "verification_ended"].includes(type);
+        if (isBetween) written.push(...writeBelow(home.capsuleDir(id), "answer.txt", "daemon\n"));
+        return append.call(session, type, data);
+      };
+      const end = await task.end("done");
+      await session.pause();
+      expect(written.length).toBeGreaterThanOrEqual(3);
+      expect(end.outcome).toBe("done");
+      expect(gitIn(home.main, "rev-parse", `${end.branch}^{tree}`)).toBe(end.tree);
+      expect(gitIn(home.main, "show", `${end.branch}:answer.txt`)).toBe("right");
+      expect(home.strays()).toEqual([]);
+    },
+  );
 
   it("can add a dependency: set-up runs again for that tree, and the work fails if set-up does", async () => {
     using home = new CheckedHome([CHECK], { ...project, "answer.txt": "right\n" }, SETUP);
