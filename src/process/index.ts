@@ -28,6 +28,7 @@ export { halfOfAllProcesses, limited, type ProcessLimits } from "./limits.ts";
 export { CAPSULE_MARK, endMarked, freezeMarked, markedProcesses } from "./marks.ts";
 export { withNetwork } from "./network/held.ts";
 export { type EnterWords, InsideConnector, type InsideListener, listenInside } from "./network/opener.ts";
+export { isOpenAnywhere } from "./open-files.ts";
 export { findOutsideProgram } from "./outside-program.ts";
 export { ownProgram, SMALL_HEAP } from "./own-program.ts";
 export { type ProgramOptions, type ProgramResult, removeTreeNow, runMkfifo, runProgram } from "./program.ts";

@@ -220,40 +220,6 @@ describe("a user's branch", () => {
     expect(fingerprint(lab.main)).toBe(before);
   });
 
-  it("move-1 gets its checkout back as it was if the files can't be updated, and the error names what can't be", async () => {
-    using lab = new MergeLab({ "a.up": "a\n", "c.txt": "c\n", "gone/deep/x": "x\n", "z.up": "z\n" });
-    writeFileSync(join(lab.main, ".gitattributes"), "*.up filter=up\n");
-    // The filter fails at any content that it is told to fail at.
-    const bad = lab.join("bad");
-    writeFileSync(bad, "bad\n");
-    gitIn(lab.main, "config", "filter.up.required", "true");
-    gitIn(lab.main, "config", "filter.up.clean", "cat");
-    gitIn(lab.main, "config", "filter.up.smudge", `sh -c 'c=$(cat); ! grep -qxF "$c" ${bad} && echo "$c"'`);
-    lab.commitOn("main", {}, "with a filter");
-    gitIn(lab.main, "checkout", "-q", "-b", "work");
-    gitIn(lab.main, "rm", "-qr", "gone", "c.txt");
-    writeFileSync(join(lab.main, "gone"), "a file now\n");
-    lab.commitOn("work", { "a.up": "new a\n", "c.txt/d": "d\n", "new/dir/n": "n\n", "z.up": "bad\n" });
-    mkdirSync(join(lab.main, "mine"));
-    writeFileSync(join(lab.main, "mine/untracked"), "mine\n");
-    const isIndex = (path: string) => /^\.git\/(index$|objects)/.test(path);
-    const before = listTree(lab.main, isIndex);
-    await expect(merge(lab)).rejects.toMatchObject(refused(/all of them are as they were: .*smudge/s));
-    expect(listTree(lab.main, isIndex)).toEqual(before);
-    expect(gitIn(lab.main, "status", "--porcelain")).toBe("?? mine/");
-    // Where not even the old content passes, that file is named.
-    writeFileSync(bad, "bad\nz\n");
-    await expect(merge(lab)).rejects.toMatchObject({
-      ...refused(/z\.up could not be brought back, and all others are as they were/),
-      facts: { paths: ["z.up"] },
-    });
-    expect(existsSync(join(lab.main, "z.up"))).toBe(false);
-    writeFileSync(bad, "");
-    gitIn(lab.main, "checkout", "--", "z.up");
-    expect(listTree(lab.main, isIndex)).toEqual(before);
-    expect((await merge(lab)).isMoved).toBe(true);
-  });
-
   it("is locked while files are updated; a failure leaves it unmoved, and a move that was cut off is finished", async () => {
     using lab = labWithWork();
     const before = lab.idOf("main");

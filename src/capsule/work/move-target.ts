@@ -8,11 +8,12 @@
  *    operation there, or if an uncommitted file is in the way.
  *
  * A kill leaves the branch as it was, and files that git had begun to update. `finishMove` continues from
- * there.
+ * there: with the branch if all of them are updated, and back where only some are.
  */
+import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { HoldfastError } from "../../contract/index.ts";
+import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
 import type { Disk } from "../../util/index.ts";
 import { type Identity, runGit } from "../git/git.ts";
 import { hasObject } from "../repo/commits.ts";
@@ -21,6 +22,7 @@ import { moveRef } from "../repo/ref-transaction.ts";
 import { isAncestor } from "../repo/refs.ts";
 import { type Repo, userPlace } from "../repo/repo.ts";
 import type { Store } from "../store/store.ts";
+import { takeBackCut } from "./move-back.ts";
 import { bringFiles, isAtCommit, whyNotClean } from "./moved-files.ts";
 import { copyObjects } from "./publish.ts";
 import { type WorkTree, workTreesOf } from "./work-trees.ts";
@@ -132,7 +134,7 @@ async function lockedMove(
 
 /**
  * Finishes a move that was cut off. Returns whether the branch has the commit, or gets it because its working
- * tree already has the files.
+ * tree already has the files. If it has some of them, they are taken back.
  */
 export async function finishMove(move: Omit<RefOnly, "tip">): Promise<boolean> {
   const { repo, branch, commit } = move;
@@ -142,6 +144,12 @@ export async function finishMove(move: Omit<RefOnly, "tip">): Promise<boolean> {
   if (tip === commit || (await isAncestor(repo, commit, tip))) return true;
   const [tree, other] = await workTreesOf(repo, branch);
   if (!tree || other || tree.underWay || !existsSync(tree.path)) return false;
-  if (!(await isAncestor(repo, tip, commit)) || !(await isAtCommit(tree, commit))) return false;
-  return lockedMove({ ...move, tip }, async () => {});
+  if (!(await isAncestor(repo, tip, commit))) return false;
+  if (await isAtCommit(tree, commit)) return lockedMove({ ...move, tip }, async () => {});
+  const aside = join(repo.dir, `moved-${randomUUID()}.index`);
+  await takeBackCut(tree, { from: tip, to: commit, aside }).catch((error: unknown) => {
+    // The session goes on all the same. The next merge says what is not clean.
+    if (!isHoldfastError(error, "git_failed")) throw error;
+  });
+  return false;
 }

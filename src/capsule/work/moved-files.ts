@@ -7,7 +7,7 @@ import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
 import { ancestorsOf, type BytePath, toBytes, toText } from "../files/path.ts";
 import { GITLINK_MODE, NO_MODE, type RawChange, rawDiff } from "../git/raw-diff.ts";
 import { userGit } from "../git/user-git.ts";
-import { takeBack, updateOf } from "./move-back.ts";
+import { takeBack, type Update, updateOf } from "./move-back.ts";
 import type { WorkTree } from "./work-trees.ts";
 
 const NAMED_PATHS = 5;
@@ -37,25 +37,29 @@ export async function bringFiles(tree: WorkTree, from: string, to: string): Prom
     );
   const update = updateOf(tree, changes);
   return async () => {
-    const isWriting = true;
-    try {
-      // After this, git does not report files whose time alone has changed.
-      await userGit(placeOf(tree), ["update-index", "-q", "--refresh", "--ignore-submodules"], { isWriting });
-      await userGit(placeOf(tree), ["read-tree", "-m", "-u", from, to], { isWriting });
-    } catch (error) {
-      if (!isHoldfastError(error, "git_failed")) throw error;
-      const left = await takeBack(tree, update);
-      const now =
-        left.length === 0
-          ? "all of them are as they were"
-          : `${named(left)} could not be brought back, and all others are as they were`;
-      throw new HoldfastError(
-        "merge_refused",
-        `the files of ${tree.path} could not be updated; ${now}: ${error.message}`,
-        left.length === 0 ? {} : { paths: left.map((path) => toText(path)) },
-      );
-    }
+    // After this, git does not report files whose time alone has changed.
+    await write(tree, ["update-index", "-q", "--refresh", "--ignore-submodules"]);
+    await write(tree, ["read-tree", "-m", "-u", from, to], update);
   };
+}
+
+/** `update`: what it changes in the working tree. It is taken back if git fails. */
+async function write(tree: WorkTree, args: readonly string[], update?: Update): Promise<void> {
+  try {
+    await userGit(placeOf(tree), args, { isWriting: true });
+  } catch (error) {
+    if (!isHoldfastError(error, "git_failed")) throw error;
+    const left = update ? await takeBack(tree, update) : [];
+    const now =
+      left.length === 0
+        ? "all of them are as they were"
+        : `${named(left)} could not be brought back, and all others are as they were`;
+    throw new HoldfastError(
+      "merge_refused",
+      `the files of ${tree.path} could not be updated; ${now}: ${error.message}`,
+      left.length === 0 ? {} : { paths: left.map((path) => toText(path)) },
+    );
+  }
 }
 
 /** Whether the index and the files are those of the commit. */
