@@ -183,6 +183,7 @@ export interface SettledCall {
 
 /** A call of a turn that was cut off. */
 export interface CutCall {
+  readonly call: string;
   readonly tool: string;
   readonly args: Json;
   /** `interrupted`: it is not known whether the call had its effect. */

@@ -62,10 +62,7 @@ export function requestLines({ asked, action, diff, width }: ShownRequest): stri
     ...filesLines(data, diff, width),
     ...(data["previous"] === undefined
       ? []
-      : field(
-          "before",
-          `${text(data["previous"])} was spent for the same action, and its outcome is unknown`,
-        )),
+      : field("before", `${text(data["previous"])} was spent for the same action, ${outcomeOf(data)}`)),
     ...(action ? [] : ["it can't be approved: its record does not contain the whole action"]),
     `${"fingerprint".padEnd(NAME_WIDTH)}${printable(text(data["fingerprint"]))}`,
   ];
@@ -127,6 +124,13 @@ function broken(line: string, width: number | undefined): string[] {
   }
   return [...parts, part];
 }
+
+const outcomeOf = ({ previousOutcome }: JsonObject) =>
+  previousOutcome === "ok"
+    ? "which was done: if you approve this, it is done once more"
+    : previousOutcome === "error"
+      ? "which failed, and may have been done in part"
+      : "and its outcome is unknown";
 
 function factsOf(data: JsonObject): [string, string][] {
   const { facts } = data;

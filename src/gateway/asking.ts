@@ -30,7 +30,7 @@ import {
 import { workNow } from "../task/index.ts";
 import { Decisions } from "./decisions.ts";
 import type { GatePlace } from "./place.ts";
-import { askedBefore, findAsked } from "./requests.ts";
+import { askedBefore, type Before, findAsked } from "./requests.ts";
 import { askWhatHappened } from "./settling.ts";
 
 /** A person would not read more, and could overlook one that matters. */
@@ -39,6 +39,8 @@ const MAX_DUE = 20;
 interface AskedCall extends CallContext {
   /** Whether the lane asks a person about tools of this class. */
   readonly asks: boolean;
+  /** The id of the call. */
+  readonly call: string;
 }
 
 /** An action that is not permitted yet. */
@@ -79,16 +81,16 @@ export class Asking {
     // gate-4
     const pending = this.#decisions.requestFor(fingerprint);
     if (pending !== undefined) return pending;
-    const { denial, unknown } = await askedBefore(this.#place.task.room.sessionDir, fingerprint, tool.name);
+    const { denial, spent } = await askedBefore(this.#place.task.room.sessionDir, fingerprint, tool.name);
     // It was denied while no call was waiting: this call gets the denial.
     if (denial !== undefined) return refused(denialText(tool, denial));
-    return this.#request(tool, args, tried, unknown);
+    return this.#request(tool, args, tried, spent);
   }
 
   /** Does it if it is permitted now; otherwise returns what exactly is to be requested. */
   async #try(tool: Tool, args: JsonObject, call: AskedCall): Promise<ToolOutcome | Wanted> {
     using frozen = await this.#place.task.freeze();
-    const context: ActingContext = { ...call, thaw: frozen.thaw };
+    const context = { ...call, thaw: frozen.thaw };
     const prepared = isActing(tool)
       ? await tool.prepare(args, call)
       : await this.#preparePlain(tool, args, frozen);
@@ -103,11 +105,16 @@ export class Asking {
   }
 
   /** gate-5 */
-  async #act(tool: Tool, approval: string, wanted: Wanted, call: ActingContext): Promise<ToolOutcome> {
+  async #act(
+    tool: Tool,
+    approval: string,
+    wanted: Wanted,
+    call: ActingContext & Pick<AskedCall, "call">,
+  ): Promise<ToolOutcome> {
     const { home, session, task } = this.#place;
     const grant = await this.#verified(approval, wanted.fingerprint);
     const of = { approval, task: task.number, tool: tool.name };
-    await session.append("action_begun", of);
+    await session.append("action_begun", { ...of, call: call.call });
     const { outcome, text, facts } = await wanted.prepared.act(grant, call).catch(thrown);
     const exitCode = facts?.["exit_code"];
     const isSpent = wasSpent(home.dir, approval);
@@ -120,6 +127,7 @@ export class Asking {
         outcome: isUnknown ? "unknown" : outcome === "ok" ? "ok" : "error",
         output: text,
         ...(typeof exitCode === "number" && { exitCode }),
+        ...(facts && { facts }),
       }),
     ]);
     if (!isUnknown) return { outcome, text, ...(facts && { facts }) };
@@ -151,12 +159,12 @@ export class Asking {
     };
   }
 
-  /** `previous`: an approval of the same action whose outcome is not known. */
+  /** `before`: the last approval of the same action that was spent. */
   async #request(
     tool: Tool,
     args: JsonObject,
     { prepared, action, fingerprint }: Wanted,
-    previous: string | undefined,
+    before: Before["spent"],
   ): Promise<string> {
     const { session, task, newId, waits } = this.#place;
     const due = Object.values(session.state.pending).filter((one) => one.task === task.number);
@@ -187,7 +195,7 @@ export class Asking {
       facts: facts.map(([what, text]) => [what, text]),
       ...(tree !== null && { tree }),
       ...(base !== null && { base }),
-      ...(previous !== undefined && { previous }),
+      ...(before && { previous: before.approval, previousOutcome: before.outcome }),
     });
     waits(`${tool.name} waits for you: holdfast approve ${approval}`);
     return approval;

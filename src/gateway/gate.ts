@@ -101,7 +101,7 @@ export class Gate implements Omit<ToolGate, "access"> {
     const ends = [stop, ...(options.signal ? [options.signal] : [])];
     for (const one of ends) one.aborted ? end() : one.addEventListener("abort", end, { once: true });
     const context: CallContext = { signal: ending.signal, progress: options.progress ?? (() => {}) };
-    const answering = this.#answer(tool, args, context).finally(() => {
+    const answering = this.#answer(tool, args, { ...context, call: of.call }).finally(() => {
       for (const one of ends) one.removeEventListener("abort", end);
     });
     if (!intent) await endOrSoon(answering);
@@ -123,7 +123,11 @@ export class Gate implements Omit<ToolGate, "access"> {
     return all.filter((tool) => hasTool(tools, tool.class, tool.name));
   }
 
-  async #answer(tool: Tool, args: JsonObject, context: CallContext): Promise<GateAnswer> {
+  async #answer(
+    tool: Tool,
+    args: JsonObject,
+    context: CallContext & { readonly call: string },
+  ): Promise<GateAnswer> {
     try {
       const invalid = tool.isForeign ? undefined : await whyInvalid(tool, args);
       if (invalid !== undefined) return refused(invalid);

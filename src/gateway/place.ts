@@ -1,6 +1,7 @@
 /**
  * Owns the form of what a gate works with: its session and task, their tools, and how people are notified.
  */
+import type { JsonObject } from "../contract/index.ts";
 import type { Home } from "../home/index.ts";
 import type { Tool } from "../lane/index.ts";
 import type { Session } from "../session/index.ts";
@@ -12,7 +13,7 @@ export type BegunOutcome =
       readonly kind: "ended";
       readonly outcome: "ok" | "error";
       readonly text: string;
-      readonly exitCode?: number;
+      readonly facts?: JsonObject;
     }
   /** The grant was spent, and nothing shows what happened. */
   | { readonly kind: "unknown" }

@@ -30,8 +30,8 @@ export async function toolAsked(sessionDir: string, approval: string): Promise<s
 }
 
 export interface Before {
-  /** The last spent approval of the same action whose outcome is unknown. */
-  readonly unknown: string | undefined;
+  /** The last spent approval of the same action, and what came of it. */
+  readonly spent: { readonly approval: string; readonly outcome: "ok" | "error" | "unknown" } | undefined;
   /** Why a person denied it, if no call has got that answer yet. */
   readonly denial: string | undefined;
 }
@@ -40,7 +40,8 @@ export interface Before {
 export async function askedBefore(sessionDir: string, fingerprint: string, tool: string): Promise<Before> {
   const asked = new Set<string>();
   const calls = new Set<string>();
-  let unknown: string | undefined;
+  const isSpent = new Set<string>();
+  let spent: Before["spent"];
   let denial: string | undefined;
   for await (const { type, data } of readRecords(sessionDir)) {
     const approval = String(data["approval"]);
@@ -49,7 +50,9 @@ export async function askedBefore(sessionDir: string, fingerprint: string, tool:
     else if (type === "tool_returned" && calls.has(String(data["call"]))) denial = undefined;
     else if (!asked.has(approval)) continue;
     else if (type === "approval_denied") denial = String(data["reason"] ?? "");
-    else if (type === "action_ended") unknown = data["outcome"] === "unknown" ? approval : undefined;
+    else if (type === "approval_spent") isSpent.add(approval);
+    else if (type === "action_ended" && isSpent.has(approval))
+      spent = { approval, outcome: data["outcome"] as "ok" | "error" | "unknown" };
   }
-  return { unknown, denial };
+  return { spent, denial };
 }

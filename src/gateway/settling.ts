@@ -25,12 +25,14 @@ async function record(place: GatePlace, approval: string, end: BegunOutcome): Pr
   }
   const spent = session.append("approval_spent", { approval });
   if (end.kind === "ended") {
-    const { outcome, text: output, exitCode } = end;
+    const { outcome, text: output, facts } = end;
+    const exitCode = facts?.["exit_code"];
     await session.append("action_ended", {
       ...of,
       outcome,
       output,
-      ...(exitCode !== undefined && { exitCode }),
+      ...(typeof exitCode === "number" && { exitCode }),
+      ...(facts && { facts }),
     });
   } else {
     await session.append("action_ended", { ...of, outcome: "unknown" });

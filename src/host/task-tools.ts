@@ -80,9 +80,7 @@ export async function toolsFor(parts: GateParts): Promise<TaskTools> {
 const LOOK_MS = 200;
 
 function endedAs({ outcome, text, facts }: ToolOutcome): BegunOutcome {
-  const exitCode = facts?.["exit_code"];
-  const known = typeof exitCode === "number" ? { exitCode } : {};
-  return { kind: "ended", outcome: outcome === "ok" ? "ok" : "error", text, ...known };
+  return { kind: "ended", outcome: outcome === "ok" ? "ok" : "error", text, ...(facts && { facts }) };
 }
 
 async function variablesOf(home: Home, session: Session, names: readonly string[]): Promise<Values> {

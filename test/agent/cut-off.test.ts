@@ -111,6 +111,7 @@ describe.skipIf(!hasSandbox)("an agent whose turn was cut off", () => {
 
 describe("the calls of a turn that was cut off", () => {
   const call = (number: number, outcome = "ok") => ({
+    call: `call_${number}`,
     tool: "bash",
     args: { command: `echo ${number} ${"x".repeat(1000)}` },
     outcome,

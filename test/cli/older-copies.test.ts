@@ -20,13 +20,13 @@ describe.skipIf(!hasSandbox)("an approval and copies of its session", () => {
     expect(await home.approve(id)).toBe(0);
     expect((await home.cli("wait", id)).status).toBe(0);
     await home.quiet();
-    expect(home.pushes()).toBe(1);
+    expect(home.effects()).toBe(1);
     rmSync(home.sessionDir(id), { recursive: true });
     renameSync(copy, home.sessionDir(id));
     const status = await home.approve(id);
     await home.cli("wait", id);
     await home.quiet();
-    expect(home.pushes()).toBe(1);
+    expect(home.effects()).toBe(1);
     expect(status).toBe(0);
     expect((await home.cli("log", id)).stdout).toContain("was already spent, so nothing was done again");
   });

@@ -72,6 +72,20 @@ describe("a request on a screen", () => {
     expect(lines.at(-1)).toContain(FINGERPRINT);
   });
 
+  it.each([
+    ["ok", "it is done once more"],
+    ["error", "may have been done in part"],
+    ["unknown", "its outcome is unknown"],
+    [undefined, "its outcome is unknown"],
+  ])("says what came of an earlier approval of the same action: %s", (previousOutcome, words) => {
+    const earlier = { previous: "appr_1", ...(previousOutcome !== undefined && { previousOutcome }) };
+    const before = requestLines({ ...shown({}, earlier), width: undefined }).find((line) =>
+      line.startsWith("before"),
+    );
+    expect(before).toContain("appr_1 was spent for the same action");
+    expect(before).toContain(words);
+  });
+
   it("shown-1 no line is wider than the screen, so the terminal wraps none", () => {
     const columns = (line: string) =>
       [...line].reduce((sum, one) => sum + (one.length > 1 || one > "\u02ff" ? 2 : 1), 0);

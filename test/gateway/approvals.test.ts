@@ -55,7 +55,9 @@ describe("an action that needs an approval", () => {
     await operator.approve();
     // One call spends the grant; the others ask again, because the granted action is done.
     const { data } = await operator.request(2);
-    expect(data["fingerprint"]).toBe((await operator.request(1)).data["fingerprint"]);
+    const { data: first } = await operator.request(1);
+    expect(data["fingerprint"]).toBe(first["fingerprint"]);
+    expect(data).toMatchObject({ previous: first["approval"], previousOutcome: "ok" });
     expect(tool.effects).toHaveLength(1);
     await home.session.append("approval_denied", { approval: String(data["approval"]), by: "user:ani" });
     const outcomes = (await Promise.all(both)).map(({ outcome }) => outcome).sort();

@@ -5,13 +5,13 @@
  * script-1 A step whose call has a recorded outcome is never run again: the id of a call is made from the
  *    number of its step. After a crash, a pause or a park the recorded outcome is used, in variables too.
  *
- * What a kill leaves: an open turn, whose open call the session's next owner closes as interrupted. It is not
- * known whether that call had its effect. The step runs again, and a note tells so, unless it has `on_cut:
- * fail`.
+ * What a kill leaves: an open turn, whose open call the session's next owner closes as interrupted. If the
+ * call had begun an action, its recorded outcome is that of the step. Otherwise it is not known whether the
+ * call had its effect: the step runs again, and a note tells so, unless it has `on_cut: fail`.
  */
 import { isHoldfastError, type JsonObject, type ScriptSpec } from "../../contract/index.ts";
 import { printable } from "../../util/index.ts";
-import type { AgentEnd, AgentTurn, SettledCall, Workplace } from "../adapter.ts";
+import type { AgentEnd, AgentTurn, CutCall, SettledCall, Workplace } from "../adapter.ts";
 import { whyNot } from "./expecting.ts";
 import { parseScript, type Script, type Step } from "./form.ts";
 import { filled, filledText, NoSuchValue, type Result, type Values } from "./variables.ts";
@@ -53,13 +53,18 @@ async function runSteps(work: Workplace, turn: AgentTurn, { vars, steps }: Scrip
   const settled = work.isGoingOn ? await work.settledCalls() : new Map<string, SettledCall>();
   const values: Values = new Map(Object.entries(vars));
   const lastSettled = steps.findLastIndex((_, at) => settled.has(callOf(at)));
-  // Only one call is open at a time: the first one without an outcome.
-  const cutStep =
-    work.isGoingOn && (await work.cutCalls()).length > 0 ? lastUnsettled(steps, lastSettled) : -1;
+  const cut = new Set((work.isGoingOn ? await work.cutCalls() : []).filter(isOpen).map(({ call }) => call));
   for (const [at, step] of steps.entries()) {
     if (work.stop.aborted) return "stopped";
     const before = settled.get(callOf(at));
-    const running = new RunningStep({ work, turn, at, count: steps.length, values, isCut: at === cutStep });
+    const running = new RunningStep({
+      work,
+      turn,
+      at,
+      count: steps.length,
+      values,
+      isCut: cut.has(callOf(at)),
+    });
     const end = before
       ? await running.again(step, before)
       : at < lastSettled
@@ -72,8 +77,7 @@ async function runSteps(work: Workplace, turn: AgentTurn, { vars, steps }: Scrip
 
 const callOf = (at: number) => `step-${at + 1}`;
 
-const lastUnsettled = (steps: readonly Step[], lastSettled: number) =>
-  steps.findIndex((step, at) => at > lastSettled && step.say === undefined);
+const isOpen = ({ outcome }: CutCall) => outcome === "interrupted";
 
 interface Around {
   readonly work: Workplace;

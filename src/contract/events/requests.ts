@@ -5,6 +5,8 @@ import * as z from "zod/mini";
 import { toolClasses } from "../lane.ts";
 import { content, fields, gitObject, host, moment, name, sha256, task, turn } from "./fields.ts";
 
+const actionOutcome = z.enum(["ok", "error", "unknown"]);
+
 export const requestEvents = {
   question_asked: () =>
     fields({ question: name, text: content, task: z.optional(task), expiresAt: z.optional(moment) }),
@@ -30,8 +32,9 @@ export const requestEvents = {
        * variables.
        */
       facts: z.optional(content),
-      /** An approval of the same action that was spent, with an unknown outcome. */
+      /** The last approval of the same action that was spent, and its outcome. Absent: it is unknown. */
       previous: z.optional(name),
+      previousOutcome: z.optional(actionOutcome),
       /** From then on it can't be granted. */
       expiresAt: z.optional(moment),
     }),
@@ -39,8 +42,8 @@ export const requestEvents = {
   approval_granted: () => fields({ approval: name, by: name, grant: content, expiresAt: z.optional(moment) }),
   approval_denied: () => fields({ approval: name, by: name, reason: z.optional(z.string()) }),
   approval_expired: () => fields({ approval: name }),
-  /** The intent: on disk before a granted action begins. */
-  action_begun: () => fields({ approval: name, task, tool: name }),
+  /** The intent: on disk before a granted action begins. `call`: the call that it is done for. */
+  action_begun: () => fields({ approval: name, task, tool: name, call: z.optional(name) }),
   approval_spent: () => fields({ approval: name }),
   /** The outcome. `unknown`: it was spent, and what came of it can't be told. */
   action_ended: () =>
@@ -48,9 +51,11 @@ export const requestEvents = {
       approval: name,
       task,
       tool: name,
-      outcome: z.enum(["ok", "error", "unknown"]),
+      outcome: actionOutcome,
       exitCode: z.optional(z.int()),
       output: z.optional(content),
+      /** What a program reads from it, as for a call. */
+      facts: z.optional(content),
     }),
   tool_refused: () => fields({ tool: name, reason: z.string() }),
   sandbox_waived: () => fields({ task, reason: z.string() }),
