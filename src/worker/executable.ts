@@ -48,7 +48,16 @@ async function isProgram({ repo, store, tree }: InTree, path: string): Promise<b
   return line.startsWith("100755 blob ");
 }
 
-export async function hashFile(path: string): Promise<string> {
+/** Fails with `grant_invalid` if its bytes have changed. A program in the tree is determined by the tree. */
+export async function assertSame(executable: Executable): Promise<void> {
+  if (!("path" in executable) || (await hashFile(executable.path)) === executable.sha256) return;
+  throw new HoldfastError(
+    "grant_invalid",
+    `${executable.path} is not the program that was approved: its content has changed`,
+  );
+}
+
+async function hashFile(path: string): Promise<string> {
   const hash = createHash("sha256");
   try {
     await pipeline(createReadStream(path), hash);

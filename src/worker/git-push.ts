@@ -1,22 +1,25 @@
 /**
- * Owns `git_push`: pushes the task's work, as one commit on the commit that it began with, to a branch of a
- * remote. The commit has exactly the tree, and is made as publishing would make it.
+ * Owns `git_push`: pushes the task's work, as one commit, to a branch of a remote. The commit has exactly the
+ * tree, and the message that publishing would give it. It stands on the commit that the task began with, or
+ * on what the session pushed to that branch before.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { commitWork, giveTo, makePushDir, userIdentity } from "../capsule/index.ts";
-import type { Json, JsonObject } from "../contract/index.ts";
+import { commitWork, giveTo, makePushDir, type Store, userIdentity } from "../capsule/index.ts";
+import { HoldfastError, type Json, type JsonObject } from "../contract/index.ts";
 import type { ActingTool, Prepared } from "../lane/index.ts";
 import type { Sandbox } from "../process/index.ts";
 import { branchOf, messageOf } from "../task/index.ts";
 import { act } from "./acting.ts";
 import { checked } from "./declared.ts";
+import { findExecutable } from "./executable.ts";
 import { makeGround, sandboxFor } from "./ground.ts";
 import type { Declaration, Ground } from "./order.ts";
 import type { ActingPlace } from "./place.ts";
+import { footingOf } from "./pushed-before.ts";
 import { assertBranch, remoteUrl } from "./remote.ts";
-import { assertTextWithoutSecrets, assertWithoutSecrets, type Standing, standingOf } from "./standing.ts";
+import { assertTextWithoutSecrets, assertWithoutSecrets, standingOf } from "./standing.ts";
 
 const NAME = "git_push";
 const input: JsonObject = {
@@ -33,7 +36,7 @@ export function gitPush(place: ActingPlace, declaration: Declaration): ActingToo
     name: NAME,
     class: "external",
     description:
-      "Pushes the task's files to a branch of a remote, as one commit on the commit that the task began with. It never force-pushes.",
+      "Pushes the task's files to a branch of a remote, as one commit on what the session pushed there before, or on the commit that the task began with. It never force-pushes.",
     input,
     declaration: { ...declaration } as unknown as Json,
     prepare: async (args) => {
@@ -44,24 +47,33 @@ export function gitPush(place: ActingPlace, declaration: Declaration): ActingToo
       assertBranch(NAME, branch);
       const url = await remoteUrl(task.room.repo, remote);
       const standing = await standingOf(task);
-      const { tree, base } = standing;
-      const facts = await assertWithoutSecrets(task, standing);
+      const { tree, store } = standing;
+      const { parent, pushedTree, root, atMs } = await footingOf(task, store, { url, branch });
+      if (pushedTree === tree)
+        throw new HoldfastError(
+          "tool_failed",
+          `${branch} there already has exactly these files: nothing to push`,
+        );
+      const facts = await assertWithoutSecrets(task, standing, pushedTree);
       const message = await messageOf(task.room, task.capsule);
       await assertTextWithoutSecrets(task, [message, branch]);
-      const target = { url, branch, parent: base, message };
+      const sandbox = writing(await sandboxFor(task, declaration.hosts), url);
+      const executable = await findExecutable(sandbox, "git", null);
+      const identity = await userIdentity(task.room.repo);
+      const commit = await commitWork(store, { tree, base: parent, message, identity, atMs });
+      const target = { url, branch, commit, parent, message, executable: { ...executable } };
       const asked = {
         ...{ tool: NAME, input, declaration, args, prepared: { target, tree } },
-        makeGround: (signal: AbortSignal) =>
-          makePushGround(place, declaration, { ...standing, message, url }, signal),
+        makeGround: (signal: AbortSignal) => makePushGround(place, sandbox, { store, commit, root }, signal),
       };
       return {
         target,
         tree,
-        base,
+        base: parent,
         facts: [
           ["pushes to", `${url} (${remote})`],
           ["as branch", branch],
-          ["one commit on", base ?? "nothing"],
+          ["one commit on", `${parent ?? "nothing"}${pushedTree === null ? "" : ", pushed there before"}`],
           ["says", message.split("\n")[0] ?? ""],
           ...facts,
         ],
@@ -77,20 +89,17 @@ export function textIn(args: JsonObject, name: string): string | undefined {
 }
 
 async function makePushGround(
-  { task, home }: ActingPlace,
-  { hosts }: Declaration,
-  { tree, base, store, message, url }: Standing & { readonly message: string; readonly url: string },
+  { task }: ActingPlace,
+  sandbox: Sandbox,
+  { store, commit, root }: { readonly store: Store; readonly commit: string; readonly root: string | null },
   signal: AbortSignal,
 ): Promise<Ground> {
-  const { repo } = task.room;
-  const sandbox = writing(await sandboxFor(task, hosts), url);
   const ground = await makeGround(task, sandbox, { tree: null, signal });
-  const identity = await userIdentity(repo);
-  const commit = await commitWork(store, { tree, base, message, identity, atMs: home.io.clock.nowMs() });
   const gitDir = join(ground.scratch, "pushed.git");
-  await makePushDir({ path: gitDir, repo, store, commit, base });
+  // Git on the other side has the parent, and git here has to know it.
+  await makePushDir({ path: gitDir, repo: task.room.repo, store, commit, base: root });
   giveTo(sandbox.user, gitDir);
-  return { ...ground, pushed: { gitDir, commit } };
+  return { ...ground, pushed: { gitDir } };
 }
 
 /**

@@ -30,8 +30,8 @@ export interface Ground {
   readonly scratch: string;
   /** The capsule of exactly the tree, if the tool sees files. */
   readonly view: View | null;
-  /** The gitdir that a commit is pushed from, and the commit. */
-  readonly pushed: { readonly gitDir: string; readonly commit: string } | null;
+  /** The gitdir that a commit is pushed from. */
+  readonly pushed: { readonly gitDir: string } | null;
 }
 
 export interface Order {

@@ -33,10 +33,14 @@ export async function standingOf({ room, capsule, base }: TaskInHand): Promise<S
   return { tree: work.tree, base, store: await openStore(repo, io.disk) };
 }
 
-/** worker-6: fails with `publish_refused`. Returns what else a person should know. */
+/**
+ * worker-6: fails with `publish_refused`. Returns what else a person should know. `from`: the tree that it is
+ * compared with, if that is not the tree of the base.
+ */
 export async function assertWithoutSecrets(
   { room }: TaskInHand,
   { tree, base, store }: Standing,
+  from: string | null = null,
 ): Promise<Prepared["facts"]> {
   const held = valuesBefore(room.session.state);
   // Only the tree is searched.
@@ -48,7 +52,7 @@ export async function assertWithoutSecrets(
   const { files, insertions, deletions } = await statOf(
     room.repo,
     store,
-    await treeOf(room.repo, base),
+    from ?? (await treeOf(room.repo, base)),
     tree,
   );
   return [

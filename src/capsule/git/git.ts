@@ -190,6 +190,3 @@ export function failure(
   const how = isTimedOut ? "took too long" : `ended with ${exitCode ?? signal}`;
   return new HoldfastError("git_failed", `git ${command} ${how}: ${said}`, { command });
 }
-
-/** The words of a git that another program starts, in a sandbox of its own. */
-export const gitCommand = (words: readonly string[]): string[] => ["git", ...words];

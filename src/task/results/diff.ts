@@ -10,6 +10,7 @@ import {
   makeAside,
   openStore,
   type Repo,
+  readCommit,
   statOf,
   treeOf,
   writePatch,
@@ -78,7 +79,7 @@ export async function diffSession(
   return compare(home, side, await treeOf(side.repo, base), base);
 }
 
-/** Compares the tree of a session's work with a commit. */
+/** Compares the tree of a session's work with a commit of the user's, or with one that Holdfast pushed. */
 export async function diffTrees(
   home: Home,
   { session, user }: { readonly session: string; readonly user: string },
@@ -86,7 +87,14 @@ export async function diffTrees(
 ): Promise<Diff> {
   const found = await findSession(home, session, user);
   const repo = await repoOf(home, (await inspectSession(found.dir)).state);
-  return compare(home, { repo, tree, turn: 0, isSoFar: false }, await treeOf(repo, base), base);
+  const from = await treeOfAny(home, repo, base);
+  return compare(home, { repo, tree, turn: 0, isSoFar: false }, from, base);
+}
+
+async function treeOfAny(home: Home, repo: Repo, commit: string | null): Promise<string> {
+  const stored =
+    commit === null ? undefined : await readCommit(repo, await openStore(repo, home.io.disk), commit);
+  return stored?.tree ?? treeOf(repo, commit);
 }
 
 /** The work of the named task, or of the latest one. */

@@ -3,8 +3,7 @@
  * bytes are those that were approved; its arguments come from the declaration and the call.
  */
 import { join } from "node:path";
-import { HoldfastError } from "../../contract/index.ts";
-import { hashFile, type ProgramTarget } from "../executable.ts";
+import { assertSame, type ProgramTarget } from "../executable.ts";
 import type { Planner } from "../plan.ts";
 import { pullRequestWords } from "../pull-request-words.ts";
 import { reachOf } from "../reach.ts";
@@ -21,11 +20,7 @@ export const planCommand: Planner = async (order, values) => {
   const { kind, hosts, timeoutMinutes } = declaration;
   const { executable } = action.target as unknown as ProgramTarget;
   const program = "path" in executable ? executable.path : join(ground.sandbox.at, executable.tree);
-  if ("path" in executable && (await hashFile(executable.path)) !== executable.sha256)
-    throw new HoldfastError(
-      "grant_invalid",
-      `${executable.path} is not the program that was approved: its content has changed`,
-    );
+  await assertSame(executable);
   const isGh = kind === "gh_pr_create";
   const words = isGh ? pullRequestWords(action) : wordsFor(declaration.words, action.args, input).slice(1);
   const of = {

@@ -1,26 +1,29 @@
 /**
  * Owns the step of `git_push`: a plain push of one commit to one branch, from a gitdir of Holdfast's. The
- * tree, the parent and the message of the commit are compared with those that were approved.
+ * commit is the one that was approved, byte for byte, and so is git.
  *
  * push-1 No hook, helper, proxy setting, rewriting rule or redirect has an effect: git reads only the
  *    configuration of this gitdir and its arguments.
  * push-2 Git gets the credential for that address only, in the environment of its process in the sandbox.
  */
+import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
-import { git, gitCommand } from "../../capsule/index.ts";
+import { git } from "../../capsule/index.ts";
 import { HoldfastError, type Values } from "../../contract/index.ts";
+import type { ToolOutcome } from "../../lane/index.ts";
 import { base64, GIT_USER } from "../credentials.ts";
+import { assertSame, type ProgramTarget } from "../executable.ts";
 import type { Ground, Order } from "../order.ts";
 import type { Planner } from "../plan.ts";
+import type { PushFacts } from "../pushed-before.ts";
 import { reachOf } from "../reach.ts";
 import { groundOf, runSandboxed } from "./sandboxed.ts";
 
-export interface PushTarget {
+export interface PushTarget extends ProgramTarget {
   /** `http:`, `https:` with its port, or `file:`. */
   readonly url: string;
   readonly branch: string;
-  readonly parent: string | null;
-  readonly message: string;
+  readonly commit: string;
 }
 
 /** push-1 */
@@ -45,30 +48,35 @@ export const planPush: Planner = async (order, values) => {
   const ground = groundOf(order.ground);
   const target = order.action.target as unknown as PushTarget;
   const url = new URL(target.url);
-  const { gitDir, commit } = await assertCommit(order, ground, target);
+  const { executable, branch, commit } = target;
+  const gitDir = await assertCommit(order, ground, target);
+  if (!("path" in executable)) throw new HoldfastError("tool_failed", "the order does not name git");
+  await assertSame(executable);
   const config = [...OFF, `protocol.${url.protocol.slice(0, -1)}.allow=always`].flatMap((one) => ["-c", one]);
-  const refspec = `${commit}:refs/heads/${target.branch}`;
+  const refspec = `${commit}:refs/heads/${branch}`;
   const of = {
     ground,
-    command: gitCommand([
-      "--git-dir",
-      gitDir,
-      ...config,
-      "push",
-      "--porcelain",
-      "--no-verify",
-      "--",
-      target.url,
-      refspec,
-    ]),
+    command: [
+      executable.path,
+      ...["--git-dir", gitDir, ...config],
+      ...["push", "--porcelain", "--no-verify", "--", target.url, refspec],
+    ],
     readable: [[gitDir, gitDir]] as const,
     timeoutMinutes: order.declaration.timeoutMinutes,
     ...(url.protocol === "file:"
       ? { writable: [fileURLToPath(url)], env: PLAIN, reach: { hosts: [] } }
       : { env: { ...PLAIN, ...credentialFor(url, values) }, reach: reachOf(order.declaration.hosts, url) }),
   };
-  return (signal) => runSandboxed(of, signal);
+  return async (signal) => told(await runSandboxed(of, signal), { url: target.url, branch, commit });
 };
+
+/** Git's answer, with what a later push has to know. */
+function told({ outcome, text, facts }: ToolOutcome, pushed: PushFacts): ToolOutcome {
+  if (outcome === "ok") return { outcome, text, facts: { ...facts, ...pushed } };
+  const isBehind = /^!\t.*\[rejected\]/m.test(text);
+  const why = `holdfast: ${pushed.branch} there has commits that this one does not stand on, so it was left as it is: push to another branch`;
+  return { outcome, text: isBehind ? `${text}\n${why}` : text, ...(facts && { facts }) };
+}
 
 const PLAIN = {
   LC_ALL: "C",
@@ -80,15 +88,15 @@ const PLAIN = {
   GIT_NO_LAZY_FETCH: "1",
 };
 
-async function assertCommit({ action }: Order, { pushed }: Ground, { parent, message }: PushTarget) {
+/** Returns its gitdir. The id of a commit is the hash of its bytes, which name its tree. */
+async function assertCommit({ action }: Order, { pushed }: Ground, { commit }: PushTarget): Promise<string> {
   if (!pushed) throw new HoldfastError("tool_failed", "the order has no commit to push");
-  const bytes = await git({ gitDir: pushed.gitDir }, ["cat-file", "commit", pushed.commit]);
-  const [head = "", ...rest] = bytes.toString("utf8").split("\n\n");
-  const lines = head.split("\n").filter((line) => /^(tree|parent) /.test(line));
-  const expected = [`tree ${action.tree}`, ...(parent === null ? [] : [`parent ${parent}`])];
-  if (lines.join("\n") !== expected.join("\n") || rest.join("\n\n") !== message)
+  const bytes = await git({ gitDir: pushed.gitDir }, ["cat-file", "commit", commit]);
+  const hash = createHash(commit.length === 40 ? "sha1" : "sha256");
+  const id = hash.update(`commit ${bytes.length}\0`).update(bytes).digest("hex");
+  if (id !== commit || !bytes.toString("latin1").startsWith(`tree ${action.tree}\n`))
     throw new HoldfastError("grant_invalid", "the commit is not the one that was approved");
-  return pushed;
+  return pushed.gitDir;
 }
 
 /** push-2 */
