@@ -6,7 +6,7 @@
  * A kill before the spending leaves nothing. A kill after it leaves a spent grant without an outcome, which a
  * person is asked about. A kill after the outcome leaves the outcome.
  */
-import { HoldfastError, parseSessionId } from "../contract/index.ts";
+import { HoldfastError, parseSessionId, type Values } from "../contract/index.ts";
 import { openHome } from "../home/index.ts";
 import type { ToolOutcome } from "../lane/index.ts";
 import { writeOutcome } from "./actions.ts";
@@ -36,13 +36,22 @@ export async function carryOut(order: Order, signal: AbortSignal): Promise<ToolO
     throw new HoldfastError("interrupted", "the call was cancelled before anything was done");
   if (!(await use(order)))
     throw new HoldfastError("grant_invalid", `${id} was already spent, so nothing was done again`);
-  const outcome = withoutCredentials(values, await act(signal).catch(failed));
   // From here on the action may have happened, so no later failure may be reported as if nothing had been
   // done.
+  const outcome = clean(values, await act(signal).catch(failed));
   return writeOutcome(sessionDir, action.task, id, outcome).then(
     () => outcome,
     (error: unknown) => notWritten(outcome, error),
   );
+}
+
+/** If it can't be cleaned, nothing of its text may be shown. */
+function clean(values: Values, done: ToolOutcome): ToolOutcome {
+  try {
+    return withoutCredentials(values, done);
+  } catch {
+    return failed("its outcome could not be read");
+  }
 }
 
 /** A resume will find no outcome, so this report is all that there is. */

@@ -6,7 +6,7 @@
  * worker-4 No value of a variable, in any of these forms, is in what a worker reports or writes.
  */
 import { readVariables } from "../broker/index.ts";
-import { HoldfastError, type SessionId, type Values } from "../contract/index.ts";
+import { HoldfastError, type Json, type JsonObject, type SessionId, type Values } from "../contract/index.ts";
 import type { Home } from "../home/index.ts";
 import type { ToolOutcome } from "../lane/index.ts";
 import { type Secret, takeOut, withoutBegun } from "../redaction/index.ts";
@@ -46,8 +46,19 @@ export function withoutCredentials(values: Values, { outcome, text, facts }: Too
   if (secrets.length === 0) return { outcome, text, ...(facts && { facts }) };
   // Output that was cut may end with the beginning of a value.
   const whole = withoutBegun(Buffer.from(takeOut(text, secrets)), secrets).toString("utf8");
-  const clean = facts && (JSON.parse(takeOut(JSON.stringify(facts), secrets)) as typeof facts);
-  return { outcome, text: whole, ...(clean && { facts: clean }) };
+  return { outcome, text: whole, ...(facts && { facts: cleanObject(facts, secrets) }) };
+}
+
+/** Each text by itself: in their JSON, a value could also be part of its form. */
+function cleanObject(facts: JsonObject, secrets: readonly Secret[]): JsonObject {
+  const entries = Object.entries(facts);
+  return Object.fromEntries(entries.map(([key, value]) => [takeOut(key, secrets), clean(value, secrets)]));
+}
+
+function clean(value: Json, secrets: readonly Secret[]): Json {
+  if (typeof value === "string") return takeOut(value, secrets);
+  if (Array.isArray(value)) return value.map((item) => clean(item, secrets));
+  return value === null || typeof value !== "object" ? value : cleanObject(value, secrets);
 }
 
 function secretsOf(values: Values): Secret[] {

@@ -2,10 +2,13 @@
 /**
  * One request to one address: which addresses it reaches, what it sends, and that no credential comes back.
  */
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
+import { outcomeOf } from "../../src/worker/index.ts";
 import { judge } from "../../src/worker/reach.ts";
-import { ActingHome, besideHome } from "../support/acting.ts";
+import { ActingHome, besideHome, quiet } from "../support/acting.ts";
 import { HeldServer } from "../support/held-server.ts";
 
 const TOKEN = "planted-token-4711-of-the-user";
@@ -43,6 +46,25 @@ describe("http_request", () => {
       expect(outcome.text).not.toContain(form);
       expect(home.filesWith(form)).toEqual([]);
     }
+  });
+
+  it("is not reported as if nothing had been done if the value of a variable is like a part of its outcome", async () => {
+    await using home = new ActingHome();
+    const server = createServer((socket) => socket.once("data", () => socket.destroy()));
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const { port } = server.address() as AddressInfo;
+    const path = besideHome(home, "flag");
+    writeFileSync(path, "true\n", { mode: 0o600 });
+    await home.begin(`tools: { http_request: { env: [FLAG], hosts: ["localhost:${port}"] } }\n`);
+    const settings = `variables: { FLAG: { file: ${path} } }\n`;
+    writeFileSync(`${home.dir}/settings.yaml`, settings, { mode: 0o600 });
+    const url = `http://localhost:${port}/`;
+    const { prepared, action } = await home.prepare("http_request", { method: "POST", url });
+    const grant = await home.grant(action);
+    const outcome = await prepared.act(grant, quiet());
+    expect(outcome).toMatchObject({ outcome: "error", facts: { isUnknown: true } });
+    expect(outcomeOf(home.task.room.sessionDir, 1, grant.approval)).toEqual({ kind: "ended", outcome });
+    server.close();
   });
 
   it("refuses addresses of this machine that the tool does not name, and anything but plain web addresses", async () => {
