@@ -12,7 +12,7 @@ import {
 } from "../dispatch/index.ts";
 import { printable } from "../util/index.ts";
 import { patchLines, requestLines, type ShownDiff, type ShownRequest } from "./request-text.ts";
-import { note, say } from "./screen.ts";
+import { note, say, widthOf } from "./screen.ts";
 
 /** How many characters of a fingerprint a person types at a terminal. */
 export const TYPED_LENGTH = 6;
@@ -29,10 +29,14 @@ async function shownDiff({ home }: Dispatcher, asked: AskedOfPerson): Promise<Sh
   }
 }
 
-/** Everything that a person is shown of a request. */
-export async function shownOf(dispatcher: Dispatcher, asked: AskedOfPerson): Promise<ShownRequest> {
+/** Everything that a person is shown of a request. `on`: where it is printed. */
+export async function shownOf(
+  dispatcher: Dispatcher,
+  asked: AskedOfPerson,
+  on: NodeJS.WriteStream = process.stdout,
+): Promise<ShownRequest> {
   const diff = asked.kind === "approval" ? await shownDiff(dispatcher, asked) : undefined;
-  return { asked, action: actionOr(dispatcher, asked), diff, width: process.stdout.columns };
+  return { asked, action: actionOr(dispatcher, asked), diff, width: widthOf(on) };
 }
 
 function actionOr({ home }: Dispatcher, asked: AskedOfPerson): Action | undefined {

@@ -61,7 +61,7 @@ export class RequestQuestions {
   }
 
   async #askApproval(asked: AskedOfPerson, away: AbortSignal, settled: Promise<void>): Promise<Made> {
-    const shown = await shownOf(this.#dispatcher, asked);
+    const shown = await shownOf(this.#dispatcher, asked, process.stderr);
     tellWhole(shown, note);
     assertShown(this.#dispatcher, shown);
     const { id, session, user } = asked;
@@ -75,7 +75,7 @@ export class RequestQuestions {
   }
 
   async #askAnswer(asked: AskedOfPerson, away: AbortSignal, settled: Promise<void>): Promise<Made> {
-    tellWhole(await shownOf(this.#dispatcher, asked), note);
+    tellWhole(await shownOf(this.#dispatcher, asked, process.stderr), note);
     const { id, session, user } = asked;
     const typed = await this.#typed.ask("your answer (Enter leaves it waiting): ", away, settled);
     if (typed === undefined || typed.trim() === "")

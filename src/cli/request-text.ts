@@ -32,8 +32,7 @@ export interface ShownRequest {
   /** Undefined if the record does not have the whole action; then it can't be approved. */
   readonly action: Action | undefined;
   readonly diff: ShownDiff | undefined;
-  /** Undefined without a terminal: a pipe breaks no lines. */
-  readonly width: number | undefined;
+  readonly width: number;
 }
 
 /** Who asks for what, the exact request, what it would reach, what it is based on, and the fingerprint. */
@@ -69,12 +68,12 @@ export function requestLines({ asked, action, diff, width }: ShownRequest): stri
 }
 
 /** The whole patch, with a bar before each line. */
-export function patchLines({ patch }: ShownDiff, width: number | undefined): string[] {
+export function patchLines({ patch }: ShownDiff, width: number): string[] {
   const lines = patch.toString("utf8").replace(/\n$/, "").split("\n");
   return lines.flatMap((line) => broken(printable(line), width).map((part) => BAR + part));
 }
 
-function filesLines(data: JsonObject, diff: ShownDiff | undefined, width: number | undefined): string[] {
+function filesLines(data: JsonObject, diff: ShownDiff | undefined, width: number): string[] {
   if (data["tree"] === undefined) return [];
   const on = data["base"] === undefined ? "" : `, against ${text(data["base"])}`;
   const tree = named("tree", [printable(`${text(data["tree"])}${on}`)], width);
@@ -100,14 +99,13 @@ function formOf(value: Json): string {
 }
 
 /** shown-1: the name is Holdfast's own, and the text after the bar is not. */
-function named(name: string, lines: readonly string[], width: number | undefined): string[] {
-  const parts = lines.flatMap((line) => broken(line, width === undefined ? undefined : width - NAME_WIDTH));
+function named(name: string, lines: readonly string[], width: number): string[] {
+  const parts = lines.flatMap((line) => broken(line, width - NAME_WIDTH));
   return parts.map((part, at) => `${(at === 0 ? name : "").padEnd(NAME_WIDTH)}${BAR}${part}`);
 }
 
 /** shown-2: broken into as many lines as it needs. A character may take two columns. */
-function broken(line: string, width: number | undefined): string[] {
-  if (width === undefined) return [line];
+function broken(line: string, width: number): string[] {
   const most = Math.max(MIN_WIDTH, width - BAR.length - 1);
   const parts: string[] = [];
   let part = "";

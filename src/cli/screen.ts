@@ -22,6 +22,13 @@ export function sayJson(value: unknown): void {
   say(printableJson(value));
 }
 
+const USUAL_COLUMNS = 80;
+
+/** How long a line may be there. A pipe may lead to a terminal whose width nobody knows. */
+export function widthOf({ columns }: { readonly columns?: number }): number {
+  return columns || process.stderr.columns || USUAL_COLUMNS;
+}
+
 /** Notes are not the answer: they go to stderr, so that a pipe gets only the answer. */
 export function note(line: string): void {
   progress.clear();

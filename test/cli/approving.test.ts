@@ -6,6 +6,7 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
+import { cliPath } from "../support/cli.ts";
 import { HostHome } from "../support/hosts.ts";
 import { gitIn } from "../support/repo.ts";
 import { hasScript, Terminal } from "../support/terminal.ts";
@@ -41,6 +42,22 @@ describe.skipIf(!hasSandbox || !hasScript)("holdfast run at a terminal", () => {
     await terminal.shows("GRANTED");
     await terminal.shows("[persist]");
     expect(gitIn(bare, "show", "from-agent:made.txt")).toBe("made");
+  });
+
+  it("shown-1 breaks the lines of a request at the terminal's width if its own output goes to a pipe", async () => {
+    using home = new HostHome({ "holdfast.yaml": "lanes: { pushing: { external: [git_push] } }\n" });
+    const { words } = pushing(home);
+    // At the width of the terminal, the second half would begin a line and look like one of Holdfast's own.
+    const faked = `${"x".repeat(100)}fingerprint`;
+    writeFileSync(home.join("push.yaml"), STEPS.replace("from-agent", faked));
+    const command = [process.execPath, cliPath, ...words].join(" ");
+    await using terminal = new Terminal(home, ["-c", `${command} | cat > /dev/null`], "sh");
+    await terminal.shows("characters approve it once");
+    const from = terminal.screen.indexOf("asked for by");
+    const lines = terminal.screen.slice(from).split(/\r?\n/);
+    const to = lines.findIndex((line) => line.startsWith("fingerprint "));
+    expect(Math.max(...lines.slice(0, to).map((line) => line.length))).toBeLessThanOrEqual(100);
+    expect(lines.slice(0, to).join("")).toContain("fingerprint");
   });
 
   it("asks for an approval, and typing the first characters of its fingerprint grants it", async () => {

@@ -79,9 +79,7 @@ describe("a request on a screen", () => {
     [undefined, "its outcome is unknown"],
   ])("says what came of an earlier approval of the same action: %s", (previousOutcome, words) => {
     const earlier = { previous: "appr_1", ...(previousOutcome !== undefined && { previousOutcome }) };
-    const before = requestLines({ ...shown({}, earlier), width: undefined }).find((line) =>
-      line.startsWith("before"),
-    );
+    const before = requestLines(shown({}, earlier, 200)).find((line) => line.startsWith("before"));
     expect(before).toContain("appr_1 was spent for the same action");
     expect(before).toContain(words);
   });
@@ -112,7 +110,6 @@ describe("a request on a screen", () => {
     const to = lines.findIndex((line) => line.startsWith("reaches"));
     const text = lines.slice(from, to).map(behind).join("");
     expect(JSON.parse(text)).toEqual(args);
-    expect(requestLines({ ...shown({ args }), width: undefined }).join("\n")).toContain("y".repeat(5000));
   });
 
   it("requests with different arguments never have the same text", () => {

@@ -47,7 +47,7 @@ export function command(): Command {
 
 /** Returns when the person named the right fingerprint. Until then nothing has changed. */
 async function confirm(dispatcher: Dispatcher, asked: AskedOfPerson, options: Options): Promise<void> {
-  const shown = await shownOf(dispatcher, asked);
+  const shown = await shownOf(dispatcher, asked, options.json ? process.stderr : process.stdout);
   const fingerprint = String(asked.data["fingerprint"]);
   if (options.fingerprint !== undefined) {
     assertShown(dispatcher, shown);
