@@ -92,6 +92,7 @@ export {
   type DiffStat,
   isCommitOf,
   makeWork,
+  readPatch,
   statOf,
   type Work,
   writePatch,

@@ -6,12 +6,14 @@ import { type Action, HoldfastError, isHoldfastError } from "../contract/index.t
 import {
   type AskedOfPerson,
   approvedAction,
+  assertShowable,
   type DecisionMade,
   type Dispatcher,
   diffFor,
 } from "../dispatch/index.ts";
+import type { ShownDiff } from "../task/index.ts";
 import { printable } from "../util/index.ts";
-import { patchLines, requestLines, type ShownDiff, type ShownRequest } from "./request-text.ts";
+import { patchLines, requestLines, type ShownRequest } from "./request-text.ts";
 import { note, say, widthOf } from "./screen.ts";
 
 /** How many characters of a fingerprint a person types at a terminal. */
@@ -56,17 +58,14 @@ export function assertShown({ home }: Dispatcher, { asked, diff }: ShownRequest)
       "grant_invalid",
       `${asked.id} can't be approved: its action names another tree than its record`,
     );
-  if (action.tree !== null && !diff)
-    throw new HoldfastError(
-      "grant_invalid",
-      `${asked.id} can't be approved: the files that it is based on can't be shown`,
-    );
+  if (action.tree !== null) assertShowable(asked, diff);
   return action;
 }
 
 /** Prints the patch first, so that the request is directly above the question. */
 export function tellWhole(shown: ShownRequest, write: (line: string) => void = say): void {
-  if (shown.diff) for (const line of patchLines(shown.diff, shown.width)) write(line);
+  const { diff, width } = shown;
+  if (diff && !diff.isTooLarge) for (const line of patchLines(diff.patch, width)) write(line);
   for (const line of requestLines(shown)) write(line);
 }
 

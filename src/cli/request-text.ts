@@ -9,6 +9,7 @@
 import { canonical } from "../approval/index.ts";
 import type { Action, Json, JsonObject } from "../contract/index.ts";
 import type { AskedOfPerson } from "../dispatch/index.ts";
+import type { ShownDiff } from "../task/index.ts";
 import { printable } from "../util/index.ts";
 import { plural } from "./amounts.ts";
 
@@ -16,21 +17,11 @@ const BAR = "│ ";
 const NAME_WIDTH = 12;
 const MIN_WIDTH = 20;
 
-/** What is shown of the files that the request is based on. */
-export interface ShownDiff {
-  readonly stat: {
-    readonly files: number;
-    readonly insertions: number;
-    readonly deletions: number;
-    readonly paths: readonly string[];
-  };
-  readonly patch: Buffer;
-}
-
 export interface ShownRequest {
   readonly asked: AskedOfPerson;
   /** Undefined if the record does not have the whole action; then it can't be approved. */
   readonly action: Action | undefined;
+  /** Of the files that the request is based on. */
   readonly diff: ShownDiff | undefined;
   readonly width: number;
 }
@@ -58,7 +49,7 @@ export function requestLines({ asked, action, diff, width }: ShownRequest): stri
       factsOf(data).map(([name, fact]) => `${printable(name)}: ${printable(fact)}`),
       width,
     ),
-    ...filesLines(data, diff, width),
+    ...filesLines(asked, diff, width),
     ...(data["previous"] === undefined
       ? []
       : field("before", `${text(data["previous"])} was spent for the same action, ${outcomeOf(data)}`)),
@@ -68,19 +59,25 @@ export function requestLines({ asked, action, diff, width }: ShownRequest): stri
 }
 
 /** The whole patch, with a bar before each line. */
-export function patchLines({ patch }: ShownDiff, width: number): string[] {
+export function patchLines(patch: Buffer, width: number): string[] {
   const lines = patch.toString("utf8").replace(/\n$/, "").split("\n");
   return lines.flatMap((line) => broken(printable(line), width).map((part) => BAR + part));
 }
 
-function filesLines(data: JsonObject, diff: ShownDiff | undefined, width: number): string[] {
+function filesLines({ data, label }: AskedOfPerson, diff: ShownDiff | undefined, width: number): string[] {
   if (data["tree"] === undefined) return [];
   const on = data["base"] === undefined ? "" : `, against ${text(data["base"])}`;
   const tree = named("tree", [printable(`${text(data["tree"])}${on}`)], width);
-  if (!diff) return [...tree, ...named("changes", ["its files are gone"], width)];
+  const changes = (lines: readonly string[]) => [...tree, ...named("changes", lines, width)];
+  if (!diff) return changes(["its files are gone"]);
+  if (diff.isTooLarge) {
+    const count = diff.files === null ? "" : `: ${plural(diff.files, "file")}`;
+    const look = printable(`holdfast diff ${label} --stat`);
+    return changes([`too large to show${count}, so it can't be approved. ${look} lists them`]);
+  }
   const { files, insertions, deletions, paths } = diff.stat;
   const sum = `${plural(files, "file")} changed, +${insertions} -${deletions}`;
-  return [...tree, ...named("changes", [sum, ...paths.map((path) => `  ${printable(path)}`)], width)];
+  return changes([sum, ...paths.map((path) => `  ${printable(path)}`)]);
 }
 
 /** Sorted, one value a line. A line feed in a text is printed as an escape, as in JSON. */

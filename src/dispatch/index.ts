@@ -5,7 +5,7 @@ export type { FollowOptions, Happening } from "./following.ts";
 export { noTask } from "./output.ts";
 export { parkedIn, parkedOf, parkedText } from "./parked-text.ts";
 export type { Queue } from "./queueing.ts";
-export { type AskedOfPerson, approvedAction, diffFor } from "./requests.ts";
+export { type AskedOfPerson, approvedAction, assertShowable, diffFor } from "./requests.ts";
 export { Requests } from "./requests-of-person.ts";
 export { type Standing, standings } from "./standing.ts";
 export type { StopOptions } from "./stopping.ts";

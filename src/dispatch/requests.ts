@@ -15,7 +15,7 @@ import {
 import type { FoundSession, Home } from "../home/index.ts";
 import { loadLongFields, readDurable } from "../journal/index.ts";
 import { inspectSession } from "../session/index.ts";
-import { type Diff, diffTrees } from "../task/index.ts";
+import { diffTrees, type ShownDiff } from "../task/index.ts";
 
 export interface AskedOfPerson {
   readonly kind: "approval" | "question";
@@ -97,8 +97,21 @@ function hidden(approval: string, why: string): HoldfastError {
   return new HoldfastError("grant_invalid", `${approval} can't be approved: ${why}`, { approval });
 }
 
+/** Throws `grant_invalid` for a request whose files can't be shown. */
+export function assertShowable({ id }: Pick<AskedOfPerson, "id">, diff: ShownDiff | undefined): void {
+  if (!diff) throw hidden(id, "the files that it is based on can't be shown");
+  if (diff.isTooLarge)
+    throw hidden(id, `its changes are too many to be shown (${filesText(diff)}): have the work split`);
+}
+
+const filesText = ({ files }: { readonly files: number | null }) =>
+  files === null ? "the list of their files alone is too long" : `${files} ${files === 1 ? "file" : "files"}`;
+
 /** The diff of the files that the action is based on; undefined if it has nothing to do with files. */
-export async function diffFor(home: Home, { session, user, data }: AskedOfPerson): Promise<Diff | undefined> {
+export async function diffFor(
+  home: Home,
+  { session, user, data }: AskedOfPerson,
+): Promise<ShownDiff | undefined> {
   const { tree, base } = data;
   if (typeof tree !== "string") return undefined;
   return diffTrees(home, { session, user }, { tree, base: typeof base === "string" ? base : null });

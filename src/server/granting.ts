@@ -3,7 +3,7 @@
  * fingerprint.
  */
 import { HoldfastError } from "../contract/index.ts";
-import { approvedAction, type Dispatcher, diffFor, Requests } from "../dispatch/index.ts";
+import { approvedAction, assertShowable, type Dispatcher, diffFor, Requests } from "../dispatch/index.ts";
 import { grantTo } from "../operator/index.ts";
 import type { Call } from "./api-route.ts";
 
@@ -25,6 +25,6 @@ export async function grantApproval(dispatcher: Dispatcher, call: Call, fingerpr
   if (action.tree !== (asked.data["tree"] ?? null))
     throw new HoldfastError("grant_invalid", `${asked.id} names another tree than its record`);
   // A person has to be able to see the files that it rests on.
-  if (action.tree !== null) await diffFor(dispatcher.home, asked);
+  if (action.tree !== null) assertShowable(asked, await diffFor(dispatcher.home, asked));
   await grantTo(dispatcher, asked);
 }

@@ -20,7 +20,7 @@ export { type HostRequest, Intake, type ShellRequest } from "./inbox/intake.ts";
 export { assertWhole, Named } from "./inbox/named.ts";
 export type { Branched, BranchOptions } from "./results/branch.ts";
 export { type ConflictsIn, conflictsOf } from "./results/conflicts.ts";
-export { type Diff, type DiffOptions, diffSession, diffTrees } from "./results/diff.ts";
+export { type Diff, type DiffOptions, diffSession, diffTrees, type ShownDiff } from "./results/diff.ts";
 export type { MergedWork, MergeOptions } from "./results/merging.ts";
 export { isOutputOf, keepOutput, outputPath, outputRoom } from "./results/output.ts";
 export { findingsBetween, findingsText } from "./results/policy.ts";

@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { askFor, askingAtRest, parkedAsking } from "../support/approvals.ts";
 import { HostHome, shown, typesOf, until } from "../support/hosts.ts";
 import { drive, parkingAgent, queued } from "../support/parking.ts";
+import { commitFiles, gitIn } from "../support/repo.ts";
 
 const LATER = "2126-01-01T00:00:00.000Z";
 
@@ -68,6 +69,39 @@ describe("approvals and questions", () => {
     expect(await dispatcher.show(id)).toMatchObject({ standing: "waiting for you", why: "approval" });
     expect((await home.cli("show", id)).stdout).toContain("holdfast approvals");
     expect((await home.cli("log", id)).stdout).toContain(`needs approval gh_pr_create (${approval})`);
+  });
+
+  it("a request whose diff is too large to show is listed with the others, and can't be approved", async () => {
+    using home = new HostHome();
+    const { id, approval } = await parkedAsking(home);
+    const base = gitIn(home.main, "rev-parse", "HEAD");
+    const many = Array.from(
+      { length: 400_000 },
+      (_, line) => `${line} is one of the many lines of this file\n`,
+    );
+    const commit = commitFiles(home.main, { "huge.txt": many.join("") }, "huge");
+    const tree = gitIn(home.main, "rev-parse", `${commit}^{tree}`);
+    const session = await (await home.open()).openSession({ repo: home.main, title: "huge" });
+    const huge = await askFor(home, session, { tree }, { base });
+    await session.pause();
+    const { stdout } = await home.cli("approvals");
+    expect(stdout).toContain(approval);
+    expect(stdout).toContain("1 file changed, +1 -0");
+    expect(stdout).toContain("too large to show: 1 file");
+    const asked = JSON.parse((await home.cli("approvals", "--json")).stdout);
+    expect(asked).toMatchObject([
+      { session: id, isApprovable: true },
+      { id: huge.approval, isApprovable: false, diff: { isTooLarge: true, files: 1 } },
+    ]);
+    const { status, stderr } = await home.cli(
+      "approve",
+      huge.approval,
+      "--yes",
+      "--fingerprint",
+      huge.fingerprint,
+    );
+    expect(status).not.toBe(0);
+    expect(stderr).toContain("too many to be shown (1 file)");
   });
 
   it("approve --yes --fingerprint grants an approval once, tells the agent, and the parked task goes on", async () => {

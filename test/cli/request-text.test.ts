@@ -127,7 +127,6 @@ describe("a request on a screen", () => {
 
   it("a patch has a bar before each line, and its control characters are escaped", () => {
     const patch = Buffer.from("+++ b/x\n+\u001b[2Jgone\r\n+fingerprint 0000\n");
-    const diff = { patch, stat: { files: 1, insertions: 1, deletions: 0, paths: ["x"] } };
-    expect(patchLines(diff, WIDTH)).toEqual(["│ +++ b/x", "│ +\\u{1b}[2Jgone\\r", "│ +fingerprint 0000"]);
+    expect(patchLines(patch, WIDTH)).toEqual(["│ +++ b/x", "│ +\\u{1b}[2Jgone\\r", "│ +fingerprint 0000"]);
   });
 });

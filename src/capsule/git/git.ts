@@ -22,7 +22,10 @@ export interface GitPlace {
 }
 
 export interface GitOptions
-  extends Pick<ProgramOptions, "input" | "onOutput" | "onComplaint" | "cwd" | "timeoutMs"> {
+  extends Pick<
+    ProgramOptions,
+    "input" | "onOutput" | "onComplaint" | "cwd" | "timeoutMs" | "maxOutputBytes"
+  > {
   /** `name=value` pairs for this call. */
   readonly config?: readonly string[];
   /** Exit statuses that are answers. Default: 0. */
@@ -137,6 +140,7 @@ export async function runGit(
     ...(input && { input }),
     ...(onOutput && { onOutput }),
     ...(onComplaint && { onComplaint }),
+    ...(options.maxOutputBytes !== undefined && { maxOutputBytes: options.maxOutputBytes }),
   });
   if ((options.accept ?? [0]).includes(result.exitCode ?? -1)) return result;
   throw failure(args[0] ?? "", result);

@@ -153,8 +153,22 @@ export async function writePatch(
 ): Promise<void> {
   if (from === to) return writeFile(path, "", { mode: 0o600 });
   const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
-  const args = ["diff-tree", "-p", "-r", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "-M"];
-  await gitToFile(place, [...args, from, to], path);
+  await gitToFile(place, [...PATCH, from, to], path);
+}
+
+const PATCH = ["diff-tree", "-p", "-r", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "-M"];
+
+/** Fails with `output_too_large` if it is longer. */
+export async function readPatch(
+  repo: Repo,
+  store: Store,
+  from: string,
+  to: string,
+  maxOutputBytes: number,
+): Promise<Buffer> {
+  if (from === to) return Buffer.alloc(0);
+  const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  return git(place, [...PATCH, from, to], { maxOutputBytes });
 }
 
 /** The paths that differ between two trees. */
@@ -173,19 +187,18 @@ export interface DiffStat {
   readonly paths: readonly string[];
 }
 
-export async function statOf(repo: Repo, store: Store, from: string, to: string): Promise<DiffStat> {
+/** Fails with `output_too_large` if the list of files is longer than `maxOutputBytes`. */
+export async function statOf(
+  repo: Repo,
+  store: Store,
+  from: string,
+  to: string,
+  maxOutputBytes?: number,
+): Promise<DiffStat> {
   if (from === to) return { files: 0, insertions: 0, deletions: 0, paths: [] };
   const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
-  const out = await git(place, [
-    "diff-tree",
-    "-r",
-    "-z",
-    "--numstat",
-    "--no-ext-diff",
-    "--no-textconv",
-    from,
-    to,
-  ]);
+  const args = ["diff-tree", "-r", "-z", "--numstat", "--no-ext-diff", "--no-textconv"];
+  const out = await git(place, [...args, from, to], maxOutputBytes === undefined ? {} : { maxOutputBytes });
   const rows = out
     .toString("utf8")
     .split("\0")

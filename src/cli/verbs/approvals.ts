@@ -19,7 +19,12 @@ export function command(): Command {
       if (prefix !== undefined)
         return tellOne(dispatcher, await requests.find("approval", prefix, scope(options)), options);
       const all = await requests.all(scope(options));
-      if (options.json) return sayJson(await Promise.all(all.map((asked) => jsonOf(dispatcher, asked))));
+      // One after the other, because each reads a patch.
+      if (options.json) {
+        const found = [];
+        for (const asked of all) found.push(await jsonOf(dispatcher, asked));
+        return sayJson(found);
+      }
       if (all.length === 0) return note("nothing waits for you");
       for (const asked of all) {
         for (const line of requestLines(await shownOf(dispatcher, asked))) say(line);
@@ -38,11 +43,11 @@ async function tellOne(dispatcher: Dispatcher, asked: AskedOfPerson, options: Co
 async function jsonOf(dispatcher: Dispatcher, asked: AskedOfPerson, { isWhole = false } = {}) {
   const { lastRecordAt: _, data, ...rest } = asked;
   const shown: ShownRequest = await shownOf(dispatcher, asked);
-  const diff = shown.diff && {
-    ...shown.diff.stat,
-    ...(isWhole && { patch: shown.diff.patch.toString("utf8") }),
-  };
-  const isApprovable = asked.kind === "approval" ? { isApprovable: shown.action !== undefined } : {};
+  const diff = shown.diff?.isTooLarge
+    ? shown.diff
+    : shown.diff && { ...shown.diff.stat, ...(isWhole && { patch: shown.diff.patch.toString("utf8") }) };
+  const canBe = shown.action !== undefined && !shown.diff?.isTooLarge;
+  const isApprovable = asked.kind === "approval" ? { isApprovable: canBe } : {};
   return { ...rest, ...isApprovable, ...data, ...present({ diff }) };
 }
 

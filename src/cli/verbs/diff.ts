@@ -36,7 +36,7 @@ export function command(): Command {
       const against = other === undefined ? undefined : await otherOf(dispatcher, other, options);
       const { patch, stat, base, tree, turn, isSoFar } = await holdfast.diffSession(id, {
         ...scope(options),
-        ...present({ task, against, isWhole: options.all }),
+        ...present({ task, against, isWhole: options.all, isStatOnly: options.stat }),
       });
       if (options.json)
         return sayJson({

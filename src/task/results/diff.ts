@@ -3,17 +3,14 @@
  * how two sessions differ. It need not own the session: it reads the store, and the capsule of a running
  * command.
  */
-import { readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
 import {
   type DiffStat,
-  makeAside,
   openStore,
   type Repo,
   readCommit,
+  readPatch,
   statOf,
   treeOf,
-  writePatch,
 } from "../../capsule/index.ts";
 import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
 import {
@@ -37,6 +34,8 @@ export interface DiffOptions {
   readonly isWhole?: boolean;
   /** Compare with another session of the same repo, or with one of its tasks. */
   readonly against?: { readonly session: string; readonly task?: number };
+  /** Leaves the patch empty: the names of the changed files are enough. */
+  readonly isStatOnly?: boolean;
 }
 
 export interface Diff {
@@ -61,7 +60,7 @@ export async function diffSession(
   home: Home,
   idText: string,
   user: string | undefined,
-  { task, isWhole, against }: DiffOptions = {},
+  { task, isWhole, against, isStatOnly }: DiffOptions = {},
 ): Promise<Diff> {
   const one = await workOf(home, idText, user, task);
   if (against !== undefined) {
@@ -72,29 +71,43 @@ export async function diffSession(
         `${one.found.id} and ${other.found.id} work on different repos, so they can't be compared`,
       );
     const isSoFar = one.side.isSoFar || other.side.isSoFar;
-    return compare(home, { ...other.side, isSoFar }, one.side.tree, null);
+    return compare(home, { ...other.side, isSoFar }, one.side.tree, { base: null, isStatOnly });
   }
   const { found, state, side } = one;
   const base = isWhole ? await firstBase(found, state) : (state.task?.base ?? null);
-  return compare(home, side, await treeOf(side.repo, base), base);
+  return compare(home, side, await treeOf(side.repo, base), { base, isStatOnly });
 }
+
+/** Of a request: what a person is shown of its files. */
+export type ShownDiff =
+  | (Pick<Diff, "patch" | "stat"> & { readonly isTooLarge?: false })
+  /** More than a person could look through. `files`: null if even their list is too long. */
+  | { readonly isTooLarge: true; readonly files: number | null };
+
+const MAX_PATCH_BYTES = 256 * 1024 * 1024;
+const MAX_SHOWN_PATCH_BYTES = 16 * 1024 * 1024;
+const MAX_SHOWN_FILES = 10_000;
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
 
 /** Compares the tree of a session's work with a commit of the user's, or with one that Holdfast pushed. */
 export async function diffTrees(
   home: Home,
   { session, user }: { readonly session: string; readonly user: string },
   { tree, base }: { readonly tree: string; readonly base: string | null },
-): Promise<Diff> {
+): Promise<ShownDiff> {
   const found = await findSession(home, session, user);
   const repo = await repoOf(home, (await inspectSession(found.dir)).state);
-  const from = await treeOfAny(home, repo, base);
-  return compare(home, { repo, tree, turn: 0, isSoFar: false }, from, base);
+  const store = await openStore(repo, home.io.disk);
+  const stored = base === null ? undefined : await readCommit(repo, store, base);
+  const from = stored?.tree ?? (await treeOf(repo, base));
+  const stat = await statOf(repo, store, from, tree, MAX_LIST_BYTES).catch(ifTooLarge);
+  if (!stat || stat.files > MAX_SHOWN_FILES) return { isTooLarge: true, files: stat?.files ?? null };
+  const patch = await readPatch(repo, store, from, tree, MAX_SHOWN_PATCH_BYTES).catch(ifTooLarge);
+  return patch ? { patch, stat } : { isTooLarge: true, files: stat.files };
 }
 
-async function treeOfAny(home: Home, repo: Repo, commit: string | null): Promise<string> {
-  const stored =
-    commit === null ? undefined : await readCommit(repo, await openStore(repo, home.io.disk), commit);
-  return stored?.tree ?? treeOf(repo, commit);
+function ifTooLarge(error: unknown): undefined {
+  if (!isHoldfastError(error, "output_too_large")) throw error;
 }
 
 /** The work of the named task, or of the latest one. */
@@ -109,24 +122,11 @@ async function compare(
   home: Home,
   { repo, tree, turn, isSoFar }: Side,
   from: string,
-  base: string | null,
+  { base, isStatOnly = false }: { readonly base: string | null; readonly isStatOnly?: boolean | undefined },
 ): Promise<Diff> {
   const store = await openStore(repo, home.io.disk);
-  const aside = await makeAside(store);
-  const path = join(aside, "patch");
-  try {
-    await writePatch(repo, store, from, tree, path);
-    return {
-      patch: await readFile(path),
-      stat: await statOf(repo, store, from, tree),
-      base,
-      tree,
-      turn,
-      isSoFar,
-    };
-  } finally {
-    await rm(aside, { recursive: true, force: true });
-  }
+  const patch = isStatOnly ? Buffer.alloc(0) : await readPatch(repo, store, from, tree, MAX_PATCH_BYTES);
+  return { patch, stat: await statOf(repo, store, from, tree), base, tree, turn, isSoFar };
 }
 
 /** The work of a session: as its running command has it now, or as the last checkpoint has it. */
