@@ -2,16 +2,19 @@
  * Pushes over HTTP to git's own server on loopback, which demands a credential. Git gets the credential, and it is
  * in no file of the home, no argument, no environment of the agent or of the session process, and no export.
  */
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { bringKeys } from "../../src/broker/index.ts";
 import { brokerPlace } from "../../src/broker/wire.ts";
 import { openHome } from "../../src/home/index.ts";
-import { ActingHome, besideHome } from "../support/acting.ts";
+import { ActingHome, besideHome, quiet } from "../support/acting.ts";
+import { contentOf } from "../support/exports.ts";
+import { until } from "../support/hosts.ts";
 import { gitIn } from "../support/repo.ts";
 
 const TOKEN = "planted-token-4711-of-the-user";
@@ -31,13 +34,28 @@ function processesWith(text: string, file: "cmdline" | "environ"): string[] {
     .map((pid) => readFileSync(`/proc/${pid}/comm`, "utf8").trim());
 }
 
+/** Reads every environment and every argument that it can, again and again. */
+const LOOKS = `cd "$HOME"; at=0; while :; do
+  cat /proc/*/environ /proc/*/cmdline > looking 2>/dev/null; mv looking look.$at; at=$((at + 1)); sleep 0.05
+done`;
+
+/** The content of every object in the stores of the home: in files and in exports, they are compressed. */
+function objectsIn(home: ActingHome): string {
+  const stores = readdirSync(join(home.dir, "repos")).map((key) => join(home.dir, "repos", key, "store.git"));
+  const read = (store: string) =>
+    execFileSync("git", ["--git-dir", store, "cat-file", "--batch-all-objects", "--batch"]).toString(
+      "latin1",
+    );
+  return stores.map(read).join("");
+}
+
 class GitServer implements AsyncDisposable {
   readonly seen: { url: string; authorization: string | undefined }[] = [];
-  onRequest: () => void = () => {};
+  onRequest: () => void | Promise<void> = () => {};
   readonly #server: Server;
 
   constructor(root: string) {
-    this.#server = createServer((request, response) => this.#answer(root, request, response));
+    this.#server = createServer((request, response) => void this.#answer(root, request, response));
   }
 
   async listen(): Promise<number> {
@@ -46,10 +64,10 @@ class GitServer implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  #answer(root: string, request: IncomingMessage, response: ServerResponse): void {
+  async #answer(root: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { url = "", method = "", headers } = request;
     this.seen.push({ url, authorization: headers.authorization });
-    this.onRequest();
+    await this.onRequest();
     if (headers.authorization !== `Basic ${BASIC}`) {
       response.writeHead(401, { "www-authenticate": "Basic" }).end(`not ${headers.authorization}`);
       return;
@@ -104,7 +122,7 @@ async function withServer(home: ActingHome, config = "") {
   gitIn(home.main, "remote", "add", "origin", `http://localhost:${port}/bare.git`);
   await home.begin(
     `tools: { git_push: { env: [GIT_USERNAME, GIT_TOKEN], hosts: ["localhost:${port}"] } }\n${config}`,
-    `echo two > a.txt; env > env.txt; cat /proc/*/environ > all.txt 2>/dev/null; true`,
+    "echo two > a.txt",
   );
   return { bare, server, port };
 }
@@ -140,11 +158,23 @@ describe("git_push over HTTP", () => {
     try {
       const words: string[] = [];
       const environments: string[] = [];
-      server.onRequest = () => {
+      const agent = home.task.runTurn(["sh", "-c", LOOKS]);
+      const agentHome = home.sessionDir(home.session.id, "home");
+      const looks = () => readdirSync(agentHome).filter((name) => name.startsWith("look."));
+      server.onRequest = async () => {
         for (const text of [TOKEN, BASIC]) words.push(...processesWith(text, "cmdline"));
         environments.push(...processesWith(TOKEN, "environ"), ...processesWith(BASIC, "environ"));
+        // The agent looks once more from beginning to end while git has the credential.
+        const before = looks().length;
+        await until(() => looks().length >= before + 2);
       };
-      const outcome = await home.call("git_push", { branch: "work" });
+      const { prepared, action } = await (async () => {
+        using _ = await home.task.freeze();
+        return home.prepare("git_push", { branch: "work" });
+      })();
+      const outcome = await prepared.act(await home.grant(action), quiet());
+      await home.task.capsule.detach();
+      await agent;
       expect(outcome).toMatchObject({ outcome: "ok", text: expect.stringContaining("refs/heads/work") });
       expect(gitIn(bare, "show", "work:a.txt")).toBe("two");
       // The server asked for the credential and got it.
@@ -153,12 +183,27 @@ describe("git_push over HTTP", () => {
       expect(environments.length).toBeGreaterThan(0);
       for (const name of environments)
         expect(["git", "git-remote-http", "bwrap", "sh", "nsenter"]).toContain(name);
-      for (const text of [TOKEN, BASIC]) expect(home.filesWith(text)).toEqual([]);
+      const seen = looks().map((name) => readFileSync(join(agentHome, name), "latin1"));
+      expect(seen.length).toBeGreaterThan(2);
+      expect(seen.at(-1)).toContain("HOME=");
+      for (const text of [TOKEN, BASIC]) {
+        expect(seen.filter((look) => look.includes(text))).toEqual([]);
+        expect(home.filesWith(text)).toEqual([]);
+      }
       const file = home.join("session.holdfast");
       await home.task.rest();
       await home.session.pause();
       await (await home.open()).exportSession(home.session.id, file);
-      for (const text of [TOKEN, BASIC]) expect(readFileSync(file).includes(text)).toBe(false);
+      const { files } = contentOf(file);
+      expect(
+        [...files.values()].some((bytes) => bytes.includes("tool_called") || bytes.includes("task_started")),
+      ).toBe(true);
+      const stored = objectsIn(home);
+      expect(stored).toContain("two\n");
+      for (const text of [TOKEN, BASIC]) {
+        expect([...files].filter(([, bytes]) => bytes.includes(text))).toEqual([]);
+        expect(stored).not.toContain(text);
+      }
     } finally {
       await endBroker(home);
     }
@@ -188,7 +233,6 @@ describe("git_push over HTTP", () => {
     await using _ = server;
     const { prepared, action } = await home.prepare("git_push", { branch: "work" });
     const grant = await home.grant(action);
-    const { quiet } = await import("../support/acting.ts");
     const first = await prepared.act(grant, quiet());
     expect(first).toMatchObject({ outcome: "refused", facts: { code: "credential_missing" } });
     expect(first.text).toContain("GIT_TOKEN");
