@@ -1,7 +1,7 @@
 /**
  * The built-in tools that run commands in the sandbox of a real task, and those that send text to someone.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -113,8 +113,12 @@ describe("the tools that run commands", () => {
   it("search_code finds text and regular expressions below a path, up to max_results", async () => {
     writeFileSync(join(root, "new.txt"), "a new needle\n");
     writeFileSync(join(root, "ignored"), "needle\n");
+    mkdirSync(join(root, ".hidden"));
+    writeFileSync(join(root, ".hidden", "file"), "a hidden needle\n");
+    writeFileSync(join(root, ".git", "needle"), "needle\n");
     const search = (pattern: string, more = {}) => home.call("search_code", { pattern, ...more });
     expect((await search("needle")).text.trimEnd().split("\n").sort()).toEqual([
+      ".hidden/file:1:a hidden needle",
       "a.txt:1:needle one",
       "new.txt:1:a new needle",
       "src/b.ts:1:const needle = /n.edle/;",

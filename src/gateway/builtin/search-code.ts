@@ -15,11 +15,15 @@ const MAX_RESULTS = 1000;
 const MAX_LINE = 400;
 const TIMEOUT_MS = 60_000;
 
-/** $1: whether it is a regular expression; $2: the pattern; $3: a path. All print `path:line:text`. */
+/**
+ * $1: whether it is a regular expression; $2: the pattern; $3: a path. All print `path:line:text`, and find
+ * hidden files too.
+ */
 const SEARCH = `
 if command -v rg >/dev/null 2>&1; then
   [ "$1" = regex ] && kind=--regexp || kind='--fixed-strings --regexp'
-  exec rg --no-config --no-heading --with-filename --line-number --color=never --sort=path $kind "$2" -- "$3"
+  exec rg --no-config --no-heading --with-filename --line-number --color=never --sort=path \\
+    --hidden --glob '!.git' --no-ignore-dot $kind "$2" -- "$3"
 fi
 [ "$1" = regex ] && kind=-E || kind=-F
 if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
