@@ -43,6 +43,11 @@ interface AskedCall extends CallContext {
   readonly call: string;
 }
 
+interface AloneCall extends AskedCall {
+  /** Lets the next action be prepared before this call has ended. */
+  release(): void;
+}
+
 /** An action that is not permitted yet. */
 interface Wanted {
   readonly prepared: Prepared;
@@ -63,7 +68,7 @@ export class Asking {
 
   async answer(tool: Tool, args: JsonObject, call: AskedCall): Promise<GateAnswer> {
     for (;;) {
-      const tried = await this.#alone(() => this.#tryOrAsk(tool, args, call));
+      const tried = await this.#alone((release) => this.#tryOrAsk(tool, args, { ...call, release }));
       if (typeof tried !== "string") return tried;
       const approval = tried;
       const decision = await this.#decisions.wait(approval, call.signal);
@@ -74,7 +79,7 @@ export class Asking {
   }
 
   /** Does it if it is permitted now; otherwise makes the request, and returns its approval id. */
-  async #tryOrAsk(tool: Tool, args: JsonObject, call: AskedCall): Promise<ToolOutcome | string> {
+  async #tryOrAsk(tool: Tool, args: JsonObject, call: AloneCall): Promise<ToolOutcome | string> {
     const tried = await this.#try(tool, args, call);
     if ("outcome" in tried) return tried;
     const { fingerprint } = tried;
@@ -88,12 +93,12 @@ export class Asking {
   }
 
   /** Does it if it is permitted now; otherwise returns what exactly is to be requested. */
-  async #try(tool: Tool, args: JsonObject, call: AskedCall): Promise<ToolOutcome | Wanted> {
+  async #try(tool: Tool, args: JsonObject, call: AloneCall): Promise<ToolOutcome | Wanted> {
     using frozen = await this.#place.task.freeze();
     const context = { ...call, thaw: frozen.thaw };
     const prepared = isActing(tool)
       ? await tool.prepare(args, call)
-      : await this.#preparePlain(tool, args, frozen);
+      : await this.#preparePlain(tool, args, { frozen, release: call.release });
     if ("outcome" in prepared) return prepared;
     // Each is awaited here, because what is frozen thaws when this returns.
     if (!call.asks) return await prepared.act(null, context);
@@ -205,7 +210,11 @@ export class Asking {
    * For a tool that acts inside the session, in a lane that asks about its class: works on the files as they
    * are now.
    */
-  async #preparePlain(tool: PlainTool, args: JsonObject, frozen: Disposable): Promise<Prepared> {
+  async #preparePlain(
+    tool: PlainTool,
+    args: JsonObject,
+    { frozen, release }: { readonly frozen: Disposable } & Pick<AloneCall, "release">,
+  ): Promise<Prepared> {
     const { home, session, task } = this.#place;
     const { io, repo, sessionDir } = task.room;
     const work = await workNow({ io, repo, sessionDir }, session.state);
@@ -219,14 +228,18 @@ export class Asking {
           return refused(`grant_invalid: approval ${grant.approval} was already spent`);
         // The processes that it starts may need other processes of the task.
         frozen[Symbol.dispose]();
+        release();
         return tool.run(args, call);
       },
     };
   }
 
-  #alone<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#acting.then(work, work);
-    this.#acting = done.catch(() => {});
+  #alone<T>(work: (release: () => void) => Promise<T>): Promise<T> {
+    const released = Promise.withResolvers<void>();
+    const done = this.#acting.then(() => work(released.resolve));
+    const over = () => released.resolve();
+    done.then(over, over);
+    this.#acting = released.promise;
     return done;
   }
 }

@@ -21,14 +21,15 @@ import type {
 } from "../agent/index.ts";
 import { HoldfastError, type Json, type Usage, type Values } from "../contract/index.ts";
 import { freezeTree, runCommand, thawTree } from "../process/index.ts";
-import { commandLine, WholeValues } from "../redaction/index.ts";
-import { Excerpt, type Turn } from "../session/index.ts";
+import { commandLine } from "../redaction/index.ts";
+import type { Turn } from "../session/index.ts";
 import { cutCallsOf } from "./cut-calls.ts";
 import type { TaskInHand } from "./in-hand.ts";
 import { type DoorView, invocationOf } from "./room/invocation.ts";
 import type { OnRefused } from "./room/network.ts";
 import { settledCallsOf } from "./settled-calls.ts";
 import { storyOf } from "./story.ts";
+import { Written } from "./written.ts";
 
 /** What a task's processes are given. */
 export interface WorkplaceOptions {
@@ -203,10 +204,12 @@ export class TaskWorkplace implements Workplace {
       freezeTree(pid);
       writer.rest();
     };
-    const thaw = () => {
-      writer.goOn();
-      thawTree(pid);
-    };
+    // gate-8: an action may be at work, which the process has to wait for.
+    const thaw = () =>
+      void this.#task.beginnings.begin(async () => {
+        writer.goOn();
+        thawTree(pid);
+      });
     return { pid, input, ended, end, freeze, thaw };
   }
 
@@ -231,28 +234,6 @@ export class TaskWorkplace implements Workplace {
     const { exitCode, signal } = end;
     await this.#task.room.session.append("process_ended", { pid, exitCode, signal });
     return { ...end, excerpt };
-  }
-}
-
-/** Collects what a process writes, for its record. */
-class Written {
-  readonly #known: ConstructorParameters<typeof WholeValues>[0];
-  readonly #excerpt = new Excerpt();
-  // One for each stream: text of the other stream in the middle of a value would hide the value.
-  readonly #whole: Readonly<Record<OutputStream, WholeValues>>;
-
-  constructor(known: ConstructorParameters<typeof WholeValues>[0]) {
-    this.#known = known;
-    this.#whole = { stdout: new WholeValues(known), stderr: new WholeValues(known) };
-  }
-
-  add(chunk: Buffer, stream: OutputStream): void {
-    this.#excerpt.add(this.#whole[stream].push(chunk));
-  }
-
-  excerpt(): string {
-    for (const held of Object.values(this.#whole)) this.#excerpt.add(held.end());
-    return this.#excerpt.text(this.#known());
   }
 }
 

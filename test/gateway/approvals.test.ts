@@ -2,7 +2,7 @@
  * One grant permits one action, once. A different action asks again, and only the operator's key permits
  * anything.
  */
-import { statSync } from "node:fs";
+import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -135,6 +135,49 @@ describe("an action that needs an approval", () => {
     expect([sizeOf("late"), sizeOf("later")]).toEqual([4, 6]);
     writer.end();
     await writer.ended;
+    await home.end();
+  });
+
+  it("gate-8 an agent that its adapter lets go on during an action goes on after it", async () => {
+    const { home, tool, operator, call } = await begun();
+    using _ = home;
+    const { root } = await home.task.capsule.attach();
+    const sizeOf = () => statSync(join(root, "ticks"), { throwIfNoEntry: false })?.size ?? 0;
+    const writer = await home.task.workplace().start(["sh", "-c", "while :; do echo x >> ticks; done"]);
+    await until(sizeOf);
+    tool.onAct = async () => {
+      writer.freeze();
+      const before = sizeOf();
+      writer.thaw();
+      await sleep(300);
+      expect(sizeOf()).toBe(before);
+    };
+    const calling = call();
+    await operator.approve();
+    expect(await calling).toMatchObject({ outcome: "ok" });
+    const after = sizeOf();
+    await until(() => sizeOf() > after);
+    writer.end();
+    await writer.ended;
+    await home.end();
+  });
+
+  it("an approved command that is still running keeps no other action from being asked for and done", async () => {
+    using home = new GateHome();
+    const tool = new CountedTool(home.dir);
+    const asked = { approval: ["write", "external"] as const, external: ["*"] };
+    await home.begin({ tools: asked, more: [tool], holdMs: 10_000 });
+    const operator = new Operator(home);
+    const command = "echo begun > begun; while [ ! -e go ]; do sleep 0.02; done; echo ended";
+    const running = home.gate.call("run_command", { command });
+    await operator.approve();
+    const { root } = await home.task.capsule.attach();
+    await until(() => statSync(join(root, "begun"), { throwIfNoEntry: false }));
+    const calling = home.gate.call("publish_page", { title: "x" });
+    await operator.approve(2);
+    expect(await calling).toMatchObject({ outcome: "ok" });
+    writeFileSync(join(root, "go"), "");
+    expect(await running).toMatchObject({ outcome: "ok", text: "ended\n" });
     await home.end();
   });
 
