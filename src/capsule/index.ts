@@ -58,7 +58,6 @@ export {
   type NamedSnapshot,
   readNamedManifest,
 } from "./store/named.ts";
-export { makeAside } from "./store/objects.ts";
 export { packSnapshots, takeInPack, unpackSnapshots } from "./store/packing.ts";
 export { reduceSnapshot } from "./store/reduced.ts";
 export { openStore, type Store } from "./store/store.ts";

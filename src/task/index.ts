@@ -30,6 +30,7 @@ export type { ConflictedFiles } from "./results/resolving.ts";
 export { TRACE_FILE } from "./results/task-artifacts.ts";
 export { valuesBefore, valuesFor, valuesInWork } from "./results/values.ts";
 export { readConfig, trustPlace } from "./room/config.ts";
+export { assertSame, type Executable, findExecutable, type ProgramTarget } from "./room/executable.ts";
 export { DOOR_INSIDE } from "./room/invocation.ts";
 export { type WorkNetwork, withHosts } from "./room/network.ts";
 export type { Quota } from "./room/quota.ts";

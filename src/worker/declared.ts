@@ -4,9 +4,9 @@
 import type { ToolSettings } from "../config/index.ts";
 import type { Json, JsonObject } from "../contract/index.ts";
 import type { ActingTool, Prepared } from "../lane/index.ts";
+import { findExecutable } from "../task/index.ts";
 import { shellText } from "../util/index.ts";
 import { act } from "./acting.ts";
-import { findExecutable } from "./executable.ts";
 import { makeGround, sandboxFor } from "./ground.ts";
 import type { Declaration } from "./order.ts";
 import type { ActingPlace } from "./place.ts";

@@ -10,10 +10,9 @@ import { commitWork, giveTo, makePushDir, type Store, userIdentity } from "../ca
 import { HoldfastError, type Json, type JsonObject } from "../contract/index.ts";
 import type { ActingTool, Prepared } from "../lane/index.ts";
 import type { Sandbox } from "../process/index.ts";
-import { branchOf, messageOf } from "../task/index.ts";
+import { branchOf, findExecutable, messageOf } from "../task/index.ts";
 import { act } from "./acting.ts";
 import { checked } from "./declared.ts";
-import { findExecutable } from "./executable.ts";
 import { makeGround, sandboxFor } from "./ground.ts";
 import type { Declaration, Ground } from "./order.ts";
 import type { ActingPlace } from "./place.ts";

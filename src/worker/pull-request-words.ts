@@ -2,7 +2,7 @@
  * Owns the arguments of `gh pr create`. Title and body are published, so they are in the fingerprint.
  */
 import type { Action } from "../contract/index.ts";
-import type { ProgramTarget } from "./executable.ts";
+import type { ProgramTarget } from "../task/index.ts";
 
 export interface PullRequestTarget extends ProgramTarget {
   /** OWNER/NAME. */

@@ -1,11 +1,14 @@
 /**
  * MCP servers behind the gate: real ones, and ones that misbehave, which hurt only their own calls.
  */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { wasSpent } from "../../src/approval/index.ts";
+import { sha256Hex } from "../../src/util/index.ts";
 import { type GateAsked, GateHome } from "../support/gates.ts";
-import { Operator } from "../support/granting.ts";
+import { CountedTool, Operator } from "../support/granting.ts";
 import { until } from "../support/hosts.ts";
 import { acceptFile } from "../support/trust.ts";
 
@@ -31,6 +34,18 @@ async function withServers(mcp: Record<string, Entry>, asked: GateAsked = {}): P
   await acceptFile(home);
   await home.begin(asked);
   return home;
+}
+
+/** Of the server's own process; 0: there is none. */
+function pidOf(program: string): number {
+  const isIt = (pid: string) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "utf8").startsWith(`node\0${program}\0`);
+    } catch {
+      return false;
+    }
+  };
+  return Number(readdirSync("/proc").find((pid) => /^\d+$/.test(pid) && isIt(pid)) ?? 0);
 }
 
 const names = async (home: GateHome) => (await home.gate.list()).map(({ name }) => name);
@@ -116,7 +131,7 @@ describe("an upstream server", () => {
     await home.end();
   });
 
-  it("has its variable's value redacted in its tool descriptions and progress messages", async () => {
+  it("has its variable's value redacted in the descriptions and inputs of its tools, and in progress messages", async () => {
     const run = ["node", odd, "tells"];
     using home = await withServers(
       { tells: { run, env: ["SERVER_TOKEN"], class: "read" } },
@@ -124,7 +139,9 @@ describe("an upstream server", () => {
     );
     const client = await home.client();
     const { tools } = await client.listTools();
-    expect(tools.find(({ name }) => name === "tells__look")?.description).toBe("Looks with [SERVER_TOKEN].");
+    const told = tools.find(({ name }) => name === "tells__look");
+    expect(told?.description).toBe("Looks with [SERVER_TOKEN].");
+    expect(told?.inputSchema.properties).toEqual({ key: { type: "string", default: "[SERVER_TOKEN]" } });
     const progress: string[] = [];
     await client.callTool(
       { name: "tells__look", arguments: {} },
@@ -224,6 +241,9 @@ describe("an action of an upstream server", () => {
     const { data } = await operator.request();
     expect(data["facts"]).toContainEqual(["reaches", "no host"]);
     expect(data["tree"]).toMatch(/^[0-9a-f]{40}$/);
+    const { target } = data["action"] as { target: { executable: { path: string; sha256: string } } };
+    const { path, sha256 } = target.executable;
+    expect(sha256).toBe(sha256Hex(readFileSync(path)));
     await operator.approve();
     expect(await calling).toMatchObject({ outcome: "ok", text: 'looked: {"a":1}' });
     expect(await home.records("action_ended")).toMatchObject([{ outcome: "ok" }]);
@@ -244,6 +264,45 @@ describe("an action of an upstream server", () => {
     expect(await calling).toMatchObject({ outcome: "ok", text: "grown by 0, 0" });
     writer.end();
     await writer.ended;
+    await home.end();
+  });
+
+  it("gate-8 a server that writes files starts after the action that is at work, not during it", async () => {
+    const servers = { ticks: entry("ticks", { files: "write", class: "write" }) };
+    const asked = { tools: { external: ["*"], write: ["*"] }, holdMs: 10_000 };
+    const more: CountedTool[] = [];
+    using home = await withServers(servers, { ...asked, more });
+    const tool = new CountedTool(home.dir);
+    more.push(tool);
+    const { root } = await home.task.capsule.attach();
+    const hasStarted = () => existsSync(join(root, "server-ticks"));
+    let beside: Promise<unknown> | undefined;
+    tool.onAct = async () => {
+      beside = home.gate.call("ticks__look", {});
+      await sleep(500);
+      expect(hasStarted()).toBe(false);
+    };
+    const calling = home.gate.call("publish_page", { title: "x" });
+    await new Operator(home).approve();
+    expect(await calling).toMatchObject({ outcome: "ok" });
+    expect(await beside).toMatchObject({ outcome: "ok" });
+    await until(hasStarted);
+    await home.end();
+  });
+
+  it("upstream-4 is refused, and costs no grant, if its server has ended; the next call starts it again", async () => {
+    using home = await withServers({ sees: entry("well") }, asking);
+    const operator = new Operator(home);
+    const calling = home.gate.call("sees__look", {});
+    await operator.request();
+    process.kill(pidOf(odd), "SIGKILL");
+    await until(() => pidOf(odd) === 0);
+    const grant = await operator.approve();
+    const first = await calling;
+    expect(first).toMatchObject({ outcome: "refused", text: expect.stringContaining("make the call again") });
+    expect(wasSpent(home.dir, grant.approval)).toBe(false);
+    expect(await home.gate.call("sees__look", {})).toMatchObject({ outcome: "ok" });
+    expect(await home.records("action_ended")).toMatchObject([{ outcome: "ok" }]);
     await home.end();
   });
 

@@ -11,6 +11,8 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 
+import type { Executable } from "../../task/index.ts";
+
 /** A longer line is not a message. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
@@ -21,6 +23,8 @@ const MAX_UNASKED = 10_000;
 export interface ServerProcess {
   readonly pid: number;
   readonly input: Writable;
+  /** The program that was started; null if it is not one of the machine's. */
+  readonly executable: Executable | null;
   /** Ends all of its processes. */
   end(): void;
 }
@@ -44,8 +48,8 @@ export class Pipe implements Transport {
     this.#start = start;
   }
 
-  get pid(): number | undefined {
-    return this.#server?.pid;
+  get server(): Pick<ServerProcess, "pid" | "executable"> | undefined {
+    return this.#server;
   }
 
   /** Undefined while it is open. */

@@ -8,10 +8,10 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { giveTo } from "../../capsule/index.ts";
 import type { ServerSettings } from "../../config/index.ts";
-import { HoldfastError, type Values } from "../../contract/index.ts";
+import { HoldfastError, isHoldfastError, type Values } from "../../contract/index.ts";
 import { Contacts } from "../../network/index.ts";
 import { baseEnvironment, launch, runCommand, type Sandbox } from "../../process/index.ts";
-import { type TaskInHand, toolsOf, type WorkNetwork, withHosts } from "../../task/index.ts";
+import { findExecutable, type TaskInHand, toolsOf, type WorkNetwork, withHosts } from "../../task/index.ts";
 import { serversDir } from "../../util/index.ts";
 import type { ServerProcess, StartServer } from "./pipe.ts";
 
@@ -65,8 +65,15 @@ interface Run extends ServerStart {
   readonly started: (process: ServerProcess) => void;
 }
 
+/** It may be a file of the task, or is not there at all: then the start fails by itself. */
+function unlessMissing(error: unknown): null {
+  if (isHoldfastError(error, "program_missing")) return null;
+  throw error;
+}
+
 /** Resolves when the server has ended, with a text that tells how. */
 async function runIn({ task, name, settings, values, sandbox, network, ...of }: Run): Promise<string> {
+  const executable = await findExecutable(sandbox, settings.run[0] ?? "", null).catch(unlessMissing);
   const dir = join(serversDir(task.room.sessionDir), name);
   for (const one of OWN) {
     await mkdir(join(dir, one), { recursive: true, mode: 0o700 });
@@ -85,16 +92,25 @@ async function runIn({ task, name, settings, values, sandbox, network, ...of }: 
     tmp,
   });
   const isWriter = view !== undefined && !sandbox.isReadOnly;
-  if (isWriter) await task.capsule.unsettle();
-  const writer = isWriter ? task.last.beginWriter() : undefined;
-  const { exitCode, signal } = await runCommand({
-    ...launched,
-    hasInput: true,
-    signal: of.ending.signal,
-    onOutput: (chunk, stream) => (stream === "stdout" ? of.onOutput(chunk) : of.onComplaint(chunk)),
-    onStart: (pid, input) => {
-      if (input) of.started({ pid, input, end: () => of.ending.abort() });
-    },
-  }).finally(() => writer?.end());
+  const start = async () => {
+    if (isWriter) await task.capsule.unsettle();
+    const writer = isWriter ? task.last.beginWriter() : undefined;
+    const isThere = Promise.withResolvers<void>();
+    const running = runCommand({
+      ...launched,
+      hasInput: true,
+      signal: of.ending.signal,
+      onOutput: (chunk, stream) => (stream === "stdout" ? of.onOutput(chunk) : of.onComplaint(chunk)),
+      onStart: (pid, input) => {
+        if (input) of.started({ pid, input, executable, end: () => of.ending.abort() });
+        isThere.resolve();
+      },
+    }).finally(() => writer?.end());
+    await Promise.race([isThere.promise, running]);
+    return { running };
+  };
+  // gate-8
+  const { running } = isWriter ? await task.beginnings.begin(start) : await start();
+  const { exitCode, signal } = await running;
   return `it ended with ${signal ?? `status ${exitCode}`}`;
 }

@@ -5,13 +5,15 @@
  *
  * upstream-1 Its tools are offered only while their list is the one that was pinned when its entry was
  *    accepted.
+ * upstream-4 An action is done by the process that was running when it was prepared. No server is started
+ *    during an action, because nothing begins in the task's files then.
  * upstream-3 An action that it did not answer, because it hung, ended or was stopped, has an unknown outcome.
  *    It is not reported as failed.
  */
 import { Client, ProtocolError } from "@modelcontextprotocol/client";
 import { spend } from "../../approval/index.ts";
 import type { ServerSettings } from "../../config/index.ts";
-import { HoldfastError, type JsonObject } from "../../contract/index.ts";
+import { HoldfastError, type Json, type JsonObject } from "../../contract/index.ts";
 import type { ActingTool, CallContext, PlainTool, Prepared, Tool, ToolOutcome } from "../../lane/index.ts";
 import { type Listed, type Listing, listTools } from "./listing.ts";
 import { Pipe, type StartServer } from "./pipe.ts";
@@ -45,9 +47,19 @@ interface Opened {
   readonly listing: Listing;
 }
 
+/** A call of one of its tools that acts. */
+interface Wanted {
+  readonly server: string;
+  readonly name: string;
+  /** Of the list of its tools. */
+  readonly hash: string;
+  readonly args: JsonObject;
+}
+
 export class UpstreamServer {
   readonly #place: ServerPlace;
   #opened: Promise<Opened> | undefined;
+  #running: Opened | undefined;
   #starts = 0;
   /** Whether it reported that its tools have changed. */
   #isStale = false;
@@ -90,7 +102,7 @@ export class UpstreamServer {
   }
 
   async #openAfter(there: Opened | undefined): Promise<Opened> {
-    if (there && there.pipe.whyClosed === undefined && !this.#isStale) return there;
+    if (there && this.#isOpen(there)) return there;
     if (this.#isStale) await there?.client.close().catch(() => {});
     this.#isStale = false;
     if (this.#unusable) throw this.#unusable;
@@ -99,6 +111,10 @@ export class UpstreamServer {
       this.#unusable = error instanceof HoldfastError ? error : failed(wordsOf(error));
       throw this.#unusable;
     });
+  }
+
+  #isOpen({ pipe }: Opened): boolean {
+    return pipe.whyClosed === undefined && !this.#isStale;
   }
 
   async #begin(): Promise<Opened> {
@@ -119,7 +135,8 @@ export class UpstreamServer {
       client.setNotificationHandler("notifications/tools/list_changed", () => {
         this.#isStale = true;
       });
-      return { client, pipe, listing };
+      this.#running = { client, pipe, listing };
+      return this.#running;
     } catch (error) {
       const why = pipe.whyClosed ?? wordsOf(error);
       await client.close().catch(() => {});
@@ -132,28 +149,36 @@ export class UpstreamServer {
     const { name: server, settings } = this.#place;
     const kind = Object.hasOwn(settings.classes, name) ? settings.classes[name] : settings.class;
     const common = {
-      ...{ name: `${server}__${name}`, class: kind ?? settings.class, input },
+      ...{ name: `${server}__${name}`, class: kind ?? settings.class },
+      input: withTexts(input, this.#place.redact),
       description: this.#place.redact(description),
       isForeign: true,
     };
-    const run: PlainTool["run"] = (args, call) => this.#call(name, args, call);
+    const run: PlainTool["run"] = async (args, call) => this.#call(await this.#open(), name, args, call);
     if (common.class !== "external") return { ...common, isSilent: common.class === "read", run };
     const acting: ActingTool = {
       ...common,
       declaration: { server: JSON.parse(JSON.stringify(settings)) as JsonObject, tools: hash },
-      prepare: async (args) => this.#prepared({ server, name, hash }, (call) => this.#call(name, args, call)),
+      prepare: async (args) => this.#prepared({ server, name, hash, args }),
     };
     return acting;
   }
 
-  async #prepared(
-    { server, name, hash }: { readonly server: string; readonly name: string; readonly hash: string },
-    act: (call: CallContext) => Promise<ToolOutcome>,
-  ): Promise<Prepared> {
+  async #prepared({ server, name, hash, args }: Wanted): Promise<Prepared | ToolOutcome> {
     const { settings, homeDir, session, tree } = this.#place;
     const { run, hosts, env } = settings;
+    const running = this.#running;
+    if (!running || !this.#isOpen(running))
+      return {
+        outcome: "refused",
+        text: `${server} ended just now, so nothing was done: make the call again`,
+      };
+    const executable = running.pipe.server?.executable ?? null;
     return {
-      target: { server, tool: name, tools: hash, run: [...run], hosts: [...hosts] },
+      target: {
+        ...{ server, tool: name, tools: hash, run: [...run], hosts: [...hosts] },
+        executable: executable && { ...executable },
+      },
       tree: await tree(),
       base: null,
       facts: [
@@ -162,20 +187,25 @@ export class UpstreamServer {
         ...(env.length > 0 ? ([["variables", env.join(", ")]] as const) : []),
       ],
       act: async (grant, call) => {
-        // A server that can't be started must not cost a grant.
-        const { pipe } = await this.#open();
+        // upstream-4: a server that is gone must not cost a grant.
+        if (!this.#isOpen(running))
+          return { outcome: "refused", text: `${server} ended, so nothing was done: make the call again` };
         // It may see the task's files, and is then among the processes that stand still.
-        if (pipe.pid !== undefined) call.thaw(pipe.pid);
+        if (running.pipe.server) call.thaw(running.pipe.server.pid);
         if (grant && !spend(homeDir, grant.approval, { session }))
           return { outcome: "refused", text: `grant_invalid: approval ${grant.approval} was already spent` };
-        return act(call);
+        return this.#call(running, name, args, call);
       },
     };
   }
 
-  async #call(name: string, args: JsonObject, { signal, progress }: CallContext): Promise<ToolOutcome> {
+  async #call(
+    { client, pipe, listing }: Opened,
+    name: string,
+    args: JsonObject,
+    { signal, progress }: CallContext,
+  ): Promise<ToolOutcome> {
     const { redact } = this.#place;
-    const { client, pipe, listing } = await this.#open();
     if (!listing.tools.some((tool) => tool.name === name))
       throw failed(`the server does not have the tool ${name} any more`);
     try {
@@ -198,6 +228,16 @@ export class UpstreamServer {
       return { outcome: "error", text, facts: error instanceof ProtocolError ? {} : { isUnknown: true } };
     }
   }
+}
+
+/** With every text of it changed, keys too. */
+function withTexts(object: JsonObject, change: (text: string) => string): JsonObject {
+  const changed = (value: Json): Json => {
+    if (typeof value === "string") return change(value);
+    if (Array.isArray(value)) return value.map(changed);
+    return value === null || typeof value !== "object" ? value : withTexts(value, change);
+  };
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [change(key), changed(value)]));
 }
 
 const failed = (why: string) => new HoldfastError("tool_failed", why);

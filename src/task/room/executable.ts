@@ -6,9 +6,9 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
-import { gitLine, objectsLink, type Repo, type Store } from "../capsule/index.ts";
-import { HoldfastError } from "../contract/index.ts";
-import { programsNamed, type Sandbox } from "../process/index.ts";
+import { gitLine, objectsLink, type Repo, type Store } from "../../capsule/index.ts";
+import { HoldfastError } from "../../contract/index.ts";
+import { programsNamed, type Sandbox } from "../../process/index.ts";
 
 export type Executable = { readonly path: string; readonly sha256: string } | { readonly tree: string };
 

@@ -3,7 +3,7 @@
  * bytes are those that were approved; its arguments come from the declaration and the call.
  */
 import { join } from "node:path";
-import { assertSame, type ProgramTarget } from "../executable.ts";
+import { assertSame, type ProgramTarget } from "../../task/index.ts";
 import type { Planner } from "../plan.ts";
 import { pullRequestWords } from "../pull-request-words.ts";
 import { reachOf } from "../reach.ts";
