@@ -192,7 +192,8 @@ async function join(
       offer(undefined);
       await gate.close();
       await shells.end();
-      await (await route)?.close();
+      const models = await route;
+      await models?.close();
       const { peakBytes, isOverQuota } = await watch.end();
       await screen?.close();
       // A guess for the next run of this agent: without it, another guess is made.
@@ -201,7 +202,8 @@ async function join(
       // However the task ended: nothing else has all of its output.
       spool.end();
       await keepSpooled(home, session, spool.request, spool.left);
-      return { isOverQuota, ...present({ parked }) };
+      // An agent whose client gave up while its request was held may have ended for that.
+      return { isOverQuota, ...present({ parked: parked ?? (isOverQuota ? undefined : models?.held) }) };
     },
   };
 }

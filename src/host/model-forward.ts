@@ -17,7 +17,7 @@ import {
 } from "../metering/index.ts";
 import type { Session } from "../session/index.ts";
 import type { Clock } from "../util/index.ts";
-import { type ModelHold, whyHeldByBudget } from "./model-hold.ts";
+import { type Held, keyOf, type ModelHold, whyHeldByBudget } from "./model-hold.ts";
 import { asksModel, type Wanted } from "./model-request.ts";
 
 export interface AgentRequest extends Wanted {
@@ -83,22 +83,23 @@ export class ModelForward {
     // A compressed answer can't be metered.
     const headers = { ...request.headers, "accept-encoding": "identity" };
     let answer: ModelAnswer | undefined;
-    const held = await hold.pass(async () => {
+    const whyHeld = async (): Promise<Held | undefined> => {
       // What other requests cost counts for this one.
       await this.#metered.catch(() => {});
-      const why = this.#whyHeld(request);
-      if (why) return why;
+      const held = this.#heldByBudget(request);
+      if (held) return held;
       if (signal.aborted) return undefined;
       try {
         answer = await broker.forward({ provider, method, path, headers, body, signal });
         return undefined;
       } catch (error) {
         if (isHoldfastError(error, "key_missing") || isHoldfastError(error, "login_expired"))
-          return { reason: "key", detail: error.message };
+          return { need: keyOf(provider), why: { reason: "key", detail: error.message } };
         throw error;
       }
-    }, signal);
-    if (held && !signal.aborted) await this.#park(held, signal);
+    };
+    const why = await hold.pass(provider, whyHeld, signal);
+    if (why && !signal.aborted) await this.#park(why, signal);
     return answer;
   }
 
@@ -108,7 +109,7 @@ export class ModelForward {
     if (!gone.aborted) await once(gone, "abort");
   }
 
-  #whyHeld({ model }: AgentRequest): Parked | undefined {
+  #heldByBudget({ model }: AgentRequest): Held | undefined {
     const { session, prices } = this.#parts;
     return whyHeldByBudget(session, model, canCount(session.state.budget, model, prices));
   }

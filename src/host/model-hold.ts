@@ -1,29 +1,47 @@
 /**
  * Owns the holding back of model requests: what keeps one from going, and how long that is waited for with the agent's
  * processes alive. After that the task is parked.
+ *
+ * The time belongs to what is waited for, not to the request: an agent's client may give up earlier, and ask again. It
+ * runs on from the first request that waited, until one passes.
  */
 import type { Budget, Parked } from "../contract/index.ts";
 import { reachedLimits, type Session } from "../session/index.ts";
-import { type Clock, deadline, News } from "../util/index.ts";
+import { type Clock, type Deadline, deadline, News } from "../util/index.ts";
+
+/** What requests wait for: the limits of the budget, the price of a model, or the key of a provider. */
+type Need = "limits" | "price" | `key of ${string}`;
+
+export interface Held {
+  readonly need: Need;
+  readonly why: Parked;
+}
 
 /** Undefined: it may go. */
-export type WhyHeld = () => Promise<Parked | undefined> | Parked | undefined;
+export type WhyHeld = () => Promise<Held | undefined> | Held | undefined;
+
+interface HoldOptions {
+  readonly clock: Clock;
+  readonly holdMs: number;
+  /** Called once for what is waited for, and not for each request. */
+  onHeld(why: Parked): void;
+}
 
 export class ModelHold {
-  readonly #clock: Clock;
-  readonly #holdMs: number;
+  readonly #options: HoldOptions;
   readonly #waiting = new Set<News>();
-  readonly #onHeld: (why: Parked) => void;
+  readonly #patience = new Map<Need, Deadline>();
+  #held: Parked | undefined;
 
-  constructor(
-    session: Session,
-    options: { readonly clock: Clock; readonly holdMs: number; onHeld(why: Parked): void },
-  ) {
-    this.#clock = options.clock;
-    this.#holdMs = options.holdMs;
-    this.#onHeld = options.onHeld;
+  constructor(session: Session, options: HoldOptions) {
+    this.#options = options;
     // A budget that is raised is a record.
     session.observe(() => this.tell());
+  }
+
+  /** Why the last request did not go, if none has passed since. */
+  get held(): Parked | undefined {
+    return this.#held;
   }
 
   /** Something may have changed. */
@@ -31,41 +49,60 @@ export class ModelHold {
     for (const news of this.#waiting) news.tell();
   }
 
-  /** Resolves when it may go, to undefined; or to what still keeps it when it was held for long enough. */
-  async pass(why: WhyHeld, gone: AbortSignal): Promise<Parked | undefined> {
-    let held = await why();
-    if (!held) return undefined;
-    this.#onHeld(held);
+  /** Resolves when it may go, to undefined; or to what still keeps it when that was waited for long enough. */
+  async pass(provider: string, whyHeld: WhyHeld, gone: AbortSignal): Promise<Parked | undefined> {
     const news = new News();
-    const patience = deadline(this.#clock, this.#holdMs);
     this.#waiting.add(news);
     gone.addEventListener("abort", news.tell, { once: true });
     try {
-      while (held && !patience.isPast && !gone.aborted) {
+      for (;;) {
+        const held = await whyHeld();
+        if (!held) {
+          if (!gone.aborted) this.#passed(provider);
+          return undefined;
+        }
+        const patience = this.#patienceFor(held);
+        if (patience.isPast || gone.aborted) return held.why;
         // A key is brought to the broker, and not to us: so we look, too.
         await news.next(Math.min(LOOK_MS, patience.leftMs));
-        held = await why();
       }
-      return held;
     } finally {
       gone.removeEventListener("abort", news.tell);
       this.#waiting.delete(news);
     }
   }
+
+  #patienceFor({ need, why }: Held): Deadline {
+    const { clock, holdMs, onHeld } = this.#options;
+    this.#held = why;
+    const known = this.#patience.get(need);
+    if (known) return known;
+    const patience = deadline(clock, holdMs);
+    this.#patience.set(need, patience);
+    onHeld(why);
+    return patience;
+  }
+
+  /** It shows nothing about the prices of other models. */
+  #passed(provider: string): void {
+    this.#held = undefined;
+    this.#patience.delete("limits");
+    this.#patience.delete(keyOf(provider));
+  }
 }
+
+export const keyOf = (provider: string) => `key of ${provider}` as const;
 
 const LOOK_MS = 2000;
 
 /** `isCounted`: whether money can be counted for the model that is asked for. */
-export function whyHeldByBudget(session: Session, model: string, isCounted: boolean): Parked | undefined {
+export function whyHeldByBudget(session: Session, model: string, isCounted: boolean): Held | undefined {
   const { budget } = session.state;
   const limits = reachedLimits({ budget, spent: session.spentSoFar });
-  if (limits.length > 0) return { reason: "budget", detail: `the budget is reached: ${limits.join(", ")}` };
+  const held = (need: Need, detail: string): Held => ({ need, why: { reason: "budget", detail } });
+  if (limits.length > 0) return held("limits", `the budget is reached: ${limits.join(", ")}`);
   if (isCounted) return undefined;
-  return {
-    reason: "budget",
-    detail: `no price is known for ${model}, so its budget of ${usd(budget)} can't be kept`,
-  };
+  return held("price", `no price is known for ${model}, so its budget of ${usd(budget)} can't be kept`);
 }
 
 const usd = ({ usd }: Budget) => `${usd ?? 0} USD`;

@@ -31,7 +31,7 @@ const KEY_INSIDE = "sk-holdfast-0000000000000000000000000000";
 
 export interface RouteOptions {
   readonly park: (why: Parked) => void;
-  /** A request waits: a person is told why. */
+  /** Requests wait: a person is told why, once. */
   readonly onHeld: (why: Parked) => void;
   /** A provider failed; said of each failure once. */
   readonly onFault: (what: string) => void;
@@ -45,6 +45,7 @@ export class ModelRoute {
   #broker: Promise<BrokerConnection> | undefined;
   #opened: Promise<{ readonly origin: string; readonly key: string }> | undefined;
   #server: Server | undefined;
+  #hold: ModelHold | undefined;
 
   constructor(home: Home, task: Task, options: RouteOptions) {
     this.#home = home;
@@ -61,6 +62,11 @@ export class ModelRoute {
     const { origin, key } = await this.#opened;
     // Without one the agent waits at its first request, where it is said which key is missing.
     return { url: `${origin}/${provider}`, api, key, kind: credential?.kind ?? "key" };
+  }
+
+  /** Why the agent's last request waited in vain, if none has gone since. */
+  get held(): Parked | undefined {
+    return this.#hold?.held;
   }
 
   async close(): Promise<void> {
@@ -105,12 +111,14 @@ export class ModelRoute {
     const { park, onHeld, onFault } = this.#options;
     const told = new Set<string>();
     const broker = await (this.#broker ?? BrokerConnection.open(this.#home, this.#session.id));
+    const hold = new ModelHold(this.#session, { clock, holdMs: settings.hold_minutes * MINUTE_MS, onHeld });
+    this.#hold = hold;
     const forward = new ModelForward({
       session: this.#session,
       task: this.#task.number,
       broker,
       prices: new Prices(settings.prices),
-      hold: new ModelHold(this.#session, { clock, holdMs: settings.hold_minutes * MINUTE_MS, onHeld }),
+      hold,
       clock,
       park,
       onFault: (what) => {

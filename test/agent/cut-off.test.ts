@@ -97,6 +97,19 @@ describe.skipIf(!hasSandbox)("an agent whose turn was cut off", () => {
     expect(JSON.stringify(second?.["input"])).toMatch(/are done.*echo x.*→ ok.*echo y.*→ ok/s);
   });
 
+  it("has its task parked, not failed, if its client gives up while its request is held and it ends for that", async () => {
+    await using home = await AgentHome.start({
+      dear: [{ ...bash("echo x >> effects"), usage: { inputTokens: 900 } }, { say: "Went on." }],
+    });
+    const budget = ["--agent", "opencode", "--model", "anthropic/impatient", "--budget-tokens", "700"];
+    expect((await home.run("dear", "[[dear]]", ...budget)).status).toBe(7);
+    expect(await ofType(home, "dear", "task_parked")).toMatchObject([{ reason: "budget" }]);
+    await home.holdfast("budget", "dear", "--raise", "tokens=10000");
+    expect((await home.holdfast("wait", "dear")).status).toBe(0);
+    expect(effects(home, "dear")).toBe("x\n");
+    expect((await home.holdfast("output", "dear")).stdout).toContain("Went on.");
+  });
+
   it("is ended when its task is parked, even if it ignores the request to end its turn", async () => {
     await using home = await AgentHome.start({
       dear: [bash("echo x >> effects"), { ...bash("echo y >> effects"), usage: { inputTokens: 900 } }],

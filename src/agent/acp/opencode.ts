@@ -30,7 +30,11 @@ export const opencode: Starting = ({ url, api, key }, model, tools) => ({
       provider: {
         holdfast: {
           npm: PACKAGES[api],
-          options: { baseURL: api === "gemini" ? `${url}/v1beta` : `${url}/v1`, apiKey: key },
+          options: {
+            ...{ baseURL: api === "gemini" ? `${url}/v1beta` : `${url}/v1`, apiKey: key },
+            // A held request gets its answer late.
+            ...{ timeout: false, headerTimeout: false },
+          },
           models: { [model]: {} },
         },
       },

@@ -21,7 +21,7 @@ export interface Joined {
 
 export interface Parted {
   readonly isOverQuota: boolean;
-  /** Why the agent's processes were ended when its models can't be asked now. */
+  /** Why its models can't be asked now: the agent's processes were ended for it, or the agent gave up. */
   readonly parked?: Parked;
 }
 
@@ -65,13 +65,14 @@ export async function act(
     });
   await started;
   const { isOverQuota } = parted;
-  if (end.outcome === "done" || end.outcome === "failed") {
+  const parked = end.outcome === "parked" ? end.parked : parted.parked;
+  const hasFailed = end.outcome === "failed" && (!parked || stop.aborted);
+  if (end.outcome === "done" || hasFailed) {
     const waits = isOverQuota || stop.aborted ? undefined : await whyWaits(task, adapter.goesOn(agent));
     if (waits) return { outcome: undefined, parked: waits, isOverQuota };
     return { outcome: end.outcome, isOverQuota };
   }
   if (stop.aborted && stop.reason === "interrupt") return { outcome: "cancelled", isOverQuota };
-  const parked = end.outcome === "parked" ? end.parked : parted.parked;
   if (parked && !stop.aborted) return { outcome: undefined, parked, isOverQuota };
   // The quota stopped it, not a person.
   if (!stop.aborted) return { outcome: "failed", isOverQuota };
