@@ -1,6 +1,6 @@
 /**
- * Owns where a request goes: from a provider and the path that an agent asked for to an address below the
- * provider's base URL. Pure.
+ * Owns the paths of models: where a request goes, from a provider and the path that an agent asked for to an address
+ * below the provider's base URL, and what is charged for it. Pure.
  *
  * provider-1 A path that is not part of the API is refused: a key is for models, and not for files or
  *    accounts. No path leads out of the base URL, however it is written.
@@ -9,34 +9,38 @@ import type { Api } from "../config/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import type { Provider } from "./providers.ts";
 
+/** What a provider charges for: what it was sent and its answer, only what it was sent, or nothing. */
+export type Charged = "answer" | "input" | "nothing";
+
 interface ApiPath {
   readonly method: "GET" | "POST";
   readonly form: RegExp;
+  readonly charged: Charged;
 }
 
 const MODEL = "[A-Za-z0-9._:@~-]+";
 const MODELS = new RegExp(`^/models(/${MODEL}){0,3}$`);
 const DOT_SEGMENT = /\/\.{1,2}(\/|$)/;
 
+const LISTS: ApiPath = { method: "GET", form: MODELS, charged: "nothing" };
+const posts = (charged: Charged, form: RegExp): ApiPath => ({ method: "POST", form, charged });
+const geminiPosts = (charged: Charged, verbs: string) =>
+  posts(charged, new RegExp(`^/models/${MODEL}:(${verbs})$`));
+
 /** The paths of each API, without the prefix that all of them have. */
 const PATHS: Readonly<Record<Api, readonly ApiPath[]>> = {
-  anthropic: [
-    { method: "POST", form: /^\/messages(\/count_tokens)?$/ },
-    { method: "GET", form: MODELS },
-  ],
+  anthropic: [posts("answer", /^\/messages$/), posts("nothing", /^\/messages\/count_tokens$/), LISTS],
   openai: [
-    { method: "POST", form: /^\/(chat\/completions|completions|embeddings)$/ },
-    { method: "POST", form: /^\/responses(\/compact|\/input_tokens)?$/ },
-    { method: "GET", form: MODELS },
+    posts("answer", /^\/(chat\/completions|completions|responses(\/compact)?)$/),
+    posts("input", /^\/embeddings$/),
+    posts("nothing", /^\/responses\/input_tokens$/),
+    LISTS,
   ],
   gemini: [
-    {
-      method: "POST",
-      form: new RegExp(
-        `^/models/${MODEL}:(generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$`,
-      ),
-    },
-    { method: "GET", form: MODELS },
+    geminiPosts("answer", "generateContent|streamGenerateContent"),
+    geminiPosts("input", "embedContent|batchEmbedContents"),
+    geminiPosts("nothing", "countTokens"),
+    LISTS,
   ],
 };
 
@@ -51,11 +55,8 @@ const VERSIONS: Readonly<Record<Api, RegExp>> = {
 const CREDENTIAL_PARAMETERS = new Set(["key", "api_key", "apikey", "api-key", "access_token", "oauth_token"]);
 
 export function targetOf(provider: Provider, method: string, asked: string): URL {
-  const [, path = "", , query = ""] = /^(\/[^?]*)(\?(.*))?$/s.exec(asked) ?? [];
-  const [version] = VERSIONS[provider.api].exec(path) ?? [];
-  const rest = path.slice(version?.length ?? 0);
-  const isKnown = PATHS[provider.api].some((one) => one.method === method && one.form.test(rest));
-  if (version === undefined || !isKnown || DOT_SEGMENT.test(path) || !/^[\x21\x24-\x7e]*$/.test(query))
+  const { path, query, rest, known } = readPath(provider.api, method, asked);
+  if (!known || DOT_SEGMENT.test(path) || !/^[\x21\x24-\x7e]*$/.test(query))
     throw new HoldfastError(
       "request_refused",
       `${method} ${JSON.stringify(path.slice(0, 200))} is not a request for models, so it is not sent to ${provider.name}`,
@@ -64,6 +65,22 @@ export function targetOf(provider: Provider, method: string, asked: string): URL
   const kept = query.split("&").filter((one) => one !== "" && !isCredential(one));
   const below = provider.api === "openai" ? rest : path;
   return new URL(`${provider.baseUrl}${below}${kept.length > 0 ? `?${kept.join("&")}` : ""}`);
+}
+
+/** A path that is not part of the API counts as one that is charged for: nobody gets it for nothing. */
+export function chargedFor(api: Api, method: string, asked: string): Charged {
+  return readPath(api, method, asked).known?.charged ?? "answer";
+}
+
+function readPath(api: Api, method: string, asked: string) {
+  const [, path = "", , query = ""] = /^(\/[^?]*)(\?(.*))?$/s.exec(asked) ?? [];
+  const [version] = VERSIONS[api].exec(path) ?? [];
+  const rest = path.slice(version?.length ?? 0);
+  const known =
+    version === undefined
+      ? undefined
+      : PATHS[api].find((one) => one.method === method && one.form.test(rest));
+  return { path, query, rest, known };
 }
 
 function isCredential(parameter: string): boolean {

@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
-import type { BrokerConnection, ModelAnswer } from "../broker/index.ts";
+import { type BrokerConnection, chargedFor, type ModelAnswer } from "../broker/index.ts";
 import { isHoldfastError, type Parked } from "../contract/index.ts";
 import {
   canCount,
@@ -18,7 +18,7 @@ import {
 import type { Session } from "../session/index.ts";
 import type { Clock } from "../util/index.ts";
 import { type Held, keyOf, type ModelHold, whyHeldByBudget } from "./model-hold.ts";
-import { asksModel, type Wanted } from "./model-request.ts";
+import type { Wanted } from "./model-request.ts";
 
 export interface AgentRequest extends Wanted {
   readonly method: string;
@@ -109,7 +109,8 @@ export class ModelForward {
     if (!gone.aborted) await once(gone, "abort");
   }
 
-  #heldByBudget({ model }: AgentRequest): Held | undefined {
+  #heldByBudget({ api, method, path, model }: AgentRequest): Held | undefined {
+    if (chargedFor(api, method, path) === "nothing") return undefined;
     const { session, prices } = this.#parts;
     return whyHeldByBudget(session, model, canCount(session.state.budget, model, prices));
   }
@@ -157,8 +158,10 @@ export class ModelForward {
         this.#parts.onFault(`${request.provider} broke off in the middle of an answer`);
     }
     body.destroy();
-    const isAnswered = status >= 200 && status < 300 && asksModel(request.method, request);
-    await this.#record(request, meter.end(isAnswered ? request.body : undefined));
+    const isAnswered = status >= 200 && status < 300;
+    const charged = isAnswered ? chargedFor(request.api, request.method, request.path) : "nothing";
+    const asked = charged === "nothing" ? undefined : request.body;
+    await this.#record(request, meter.end(asked, charged === "input" ? "numbers" : "text"));
     if (isWhole) response.end();
     else response.destroy();
   }

@@ -1,10 +1,10 @@
 /**
- * Owns the reading of an agent's request to a model: for which provider it is, for which model, and whether a model
- * answers it. A body may be as long and as deep as the agent likes: it is looked through for one name, and never taken
- * apart.
+ * Owns the reading of an agent's request to a model: for which provider it is, and for which model. A body may be as long
+ * and as deep as the agent likes: it is looked through for one name, and never taken apart.
  */
 import type { IncomingMessage } from "node:http";
 import { notFound } from "../http/index.ts";
+import type { ModelApi } from "../metering/index.ts";
 
 export interface Wanted {
   readonly provider: string;
@@ -21,15 +21,13 @@ export function wantedOf({ url = "" }: Pick<IncomingMessage, "url">): Wanted {
 
 const MAX_NAME = 200;
 
-/** As the request names it; Gemini's stands in the path. */
-export function modelOf({ path }: Wanted, body: Buffer): string {
-  const named = /\/models\/([^/:?%]+)/.exec(path)?.[1] ?? nameIn(body);
+/** Gemini's API names it in the path, the others in the body. */
+export function modelOf({ api, path }: { api: ModelApi; path: string }, body: Buffer): string {
+  const named = api === "gemini" ? GEMINI_PATH.exec(path)?.[1] : nameIn(body);
   return named ? named.slice(0, MAX_NAME) : "unknown";
 }
 
-/** Whether a model answers it, which costs something: tokens can be counted, and models listed, for nothing. */
-export const asksModel = (method: string, { path }: Wanted) =>
-  method === "POST" && !/count_?tokens|input_tokens|embed/i.test(path);
+const GEMINI_PATH = /^\/[^/?]+\/models\/([^/?%]+):[A-Za-z]+(?:\?|$)/;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

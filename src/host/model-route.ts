@@ -136,7 +136,8 @@ export class ModelRoute {
       room.hold(request, response);
       const body = await readBody(request, { maxBytes: MAX_BODY_BYTES, code: "request_too_large" });
       const { method = "GET", headers } = request;
-      await forward.answer({ ...wanted, method, headers, body, api, model: modelOf(wanted, body) }, response);
+      const model = modelOf({ api, path: wanted.path }, body);
+      await forward.answer({ ...wanted, method, headers, body, api, model }, response);
     };
     return createHttp((request, response) => {
       answer(request, response).catch((error: unknown) => fail(response, error, FAILURES));

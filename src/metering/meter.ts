@@ -61,15 +61,16 @@ export class Meter {
   }
 
   /**
-   * Undefined: the answer has no usage. `asked` is the request, if its answer costs something in any case: then the
-   * missing counts are estimated.
+   * Undefined: the answer has no usage. `asked` is the request, if it costs something in any case: then the missing
+   * counts are estimated. An answer of numbers, which is an embedding, costs nothing itself.
    */
-  end(asked?: Buffer): Metered | undefined {
+  end(asked?: Buffer, answer: "text" | "numbers" = "text"): Metered | undefined {
     if (this.#isStream) this.#stream.end();
     else if (this.#whole.length > 0) this.#add(parseJson(Buffer.concat(this.#whole)));
     const { model = null, usage: told } = this.#reading;
+    const known = answer === "numbers" ? { outputTokens: 0, ...told } : told;
     const { usage, isEstimated } = asked
-      ? withEstimate(told ?? {}, asked, this.#came)
+      ? withEstimate(known ?? {}, asked, this.#came)
       : { usage: told, isEstimated: false };
     const counted = usageIn({ ...(usage && { usage }) });
     return counted && { model, ...counted, ...(isEstimated && { isEstimated }) };

@@ -102,6 +102,9 @@ const OPENAI: Readonly<Record<string, ListedPrice>> = {
   "o3-mini": price(1.1, 4.4, 0.55),
   "o4-mini": price(1.1, 4.4, 0.275),
   "codex-mini": price(1.5, 6, 0.375),
+  "text-embedding-3-small": price(0.02, 0),
+  "text-embedding-3-large": price(0.13, 0),
+  "text-embedding-ada-002": price(0.1, 0),
 };
 
 const GOOGLE: Readonly<Record<string, ListedPrice>> = {
@@ -119,6 +122,7 @@ const GOOGLE: Readonly<Record<string, ListedPrice>> = {
   "gemini-2.5-flash-lite": price(0.1, 0.4, 0.01),
   "gemini-2.0-flash": price(0.1, 0.4, 0.025),
   "gemini-2.0-flash-lite": price(0.075, 0.3, 0.0187),
+  "gemini-embedding-001": price(0.15, 0),
 };
 
 export const LISTED: ReadonlyMap<string, ListedPrice> = new Map(

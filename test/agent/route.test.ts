@@ -56,13 +56,17 @@ describe("a hostile agent at its model route", () => {
     }
   });
 
-  it("is metered by an estimate if it hangs up before the answer reports its tokens", async () => {
+  it("is metered by an estimate if it hangs up before the answer reports its tokens, whatever its query says", async () => {
     const { home, said, metered } = await attacked("unmetered");
     await using _ = home;
-    expect(said).toEqual(["unmetered 200"]);
-    const [estimated] = metered.filter(({ provider }) => provider === "openai");
-    expect(estimated).toMatchObject({ model: "gpt-5.6", isPriced: true, isEstimated: true });
-    expect(estimated?.["inputTokens"]).toBeGreaterThan(4000);
+    expect(said).toHaveLength(4);
+    for (const line of said) expect(line).toMatch(/^unmetered .*200$/);
+    const estimated = metered.filter(({ provider }) => provider === "openai");
+    expect(estimated).toHaveLength(4);
+    for (const one of estimated) {
+      expect(one).toMatchObject({ model: "gpt-5.6", isPriced: true, isEstimated: true });
+      expect(one["inputTokens"]).toBeGreaterThan(4000);
+    }
   });
 
   it("is refused requests beyond a limit of bytes under way, until there is room again", async () => {

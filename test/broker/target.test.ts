@@ -4,7 +4,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { findProvider } from "../../src/broker/providers.ts";
-import { targetOf } from "../../src/broker/target.ts";
+import { chargedFor, targetOf } from "../../src/broker/target.ts";
 import { parseSettings } from "../../src/config/index.ts";
 
 const settings = await parseSettings(`providers:
@@ -81,5 +81,28 @@ describe("provider-1 the target of a request", () => {
       }),
       { numRuns: 2000 },
     );
+  });
+});
+
+describe("what a provider charges for", () => {
+  it.each([
+    ["anthropic", "POST", "/v1/messages?beta=true", "answer"],
+    ["anthropic", "POST", "/v1/messages?x=count_tokens", "answer"],
+    ["anthropic", "POST", "/v1/messages?/count_tokens", "answer"],
+    ["anthropic", "POST", "/v1/messages/count_tokens?beta=true", "nothing"],
+    ["anthropic", "GET", "/v1/models", "nothing"],
+    ["openai", "POST", "/v1/chat/completions?x=embed", "answer"],
+    ["openai", "POST", "/v1/responses?x=/responses/input_tokens", "answer"],
+    ["openai", "POST", "/v1/responses/compact", "answer"],
+    ["openai", "POST", "/responses/input_tokens", "nothing"],
+    ["openai", "POST", "/v1/embeddings", "input"],
+    ["gemini", "POST", "/v1beta/models/x:streamGenerateContent?alt=sse", "answer"],
+    ["gemini", "POST", "/v1beta/models/embed-countTokens:generateContent", "answer"],
+    ["gemini", "POST", "/v1beta/models/x:countTokens", "nothing"],
+    ["gemini", "POST", "/v1beta/models/x:batchEmbedContents", "input"],
+    // It goes nowhere. If it did, it would not be free.
+    ["openai", "POST", "/v1/elsewhere/input_tokens", "answer"],
+  ] as const)("for %s %s %s: %s", (api, method, path, charged) => {
+    expect(chargedFor(api, method, path)).toBe(charged);
   });
 });

@@ -3,9 +3,9 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { asksModel, modelOf, wantedOf } from "../../src/host/model-request.ts";
+import { modelOf, wantedOf } from "../../src/host/model-request.ts";
 
-const messages = { provider: "anthropic", path: "/v1/messages" };
+const messages = { api: "anthropic", path: "/v1/messages" } as const;
 const named = (body: string) => modelOf(messages, Buffer.from(body));
 
 describe("an agent's request to a model", () => {
@@ -52,25 +52,19 @@ describe("an agent's request to a model", () => {
   });
 
   it("names its model in the path if it uses Gemini's API, and has an unknown model if that is malformed", () => {
-    const gemini = (path: string) => modelOf(wantedOf({ url: `/gemini${path}` }), Buffer.from("{}"));
+    const gemini = (path: string) =>
+      modelOf({ api: "gemini", ...wantedOf({ url: `/gemini${path}` }) }, Buffer.from("{}"));
     expect(gemini("/v1beta/models/gemini-3-pro:generateContent?alt=sse")).toBe("gemini-3-pro");
+    expect(gemini("/v1beta/models/tuned:gemini-3-pro:generateContent")).toBe("tuned:gemini-3-pro");
     expect(gemini("/v1beta/models/%zz:generateContent")).toBe("unknown");
+    expect(gemini("/v1beta/models?x=/models/gemini-3-pro:countTokens")).toBe("unknown");
   });
 
-  it("costs something only if a model answers it, not if it counts tokens or lists models", () => {
-    const asks = (method: string, path: string) => asksModel(method, { ...messages, path });
-    for (const path of [
-      "/v1/messages?beta=true",
-      "/v1/chat/completions",
-      "/v1beta/models/x:streamGenerateContent",
-    ])
-      expect(asks("POST", path), path).toBe(true);
-    for (const path of [
-      "/v1/messages/count_tokens",
-      "/v1/responses/input_tokens",
-      "/v1beta/models/x:countTokens",
-    ])
-      expect(asks("POST", path), path).toBe(false);
-    expect(asks("GET", "/v1/models")).toBe(false);
+  it("can't name another model in its query or in a path of another API", () => {
+    const body = Buffer.from('{"model":"claude-opus-4-5"}');
+    for (const path of ["/v1/messages?x=/models/claude-haiku-4-5", "/v1/models/claude-haiku-4-5:x"])
+      expect(modelOf({ api: "anthropic", path }, body), path).toBe("claude-opus-4-5");
+    const asked = "/v1beta/models/gemini-3-pro:generateContent?x=/models/gemini-2.5-flash:generateContent";
+    expect(modelOf({ api: "gemini", path: asked }, Buffer.from("{}"))).toBe("gemini-3-pro");
   });
 });

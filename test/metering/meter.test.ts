@@ -278,6 +278,19 @@ describe("the meter", () => {
     expect(estimate("openai", stream, "", "{}")).toMatchObject({ inputTokens: 1, outputTokens: 0 });
   });
 
+  it("counts only the input of an embedding, and estimates it if the answer does not report it", () => {
+    const embedded = (usage?: unknown) => {
+      const meter = new Meter({ api: "openai", contentType: "application/json" });
+      meter.push(Buffer.from(JSON.stringify({ model: "m", data: Array(2000).fill(0.125), usage })));
+      return meter.end(Buffer.from(JSON.stringify({ input: "word ".repeat(400) })), "numbers");
+    };
+    const none = { model: "m", outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    expect(embedded({ prompt_tokens: 400, total_tokens: 400 })).toEqual({ ...none, inputTokens: 400 });
+    const estimated = embedded();
+    expect(estimated).toMatchObject({ ...none, isEstimated: true });
+    expect(estimated?.inputTokens).toBeGreaterThan(400);
+  });
+
   it("never throws, and accepts only valid counts", () => {
     const api = fc.constantFrom<ModelApi>("anthropic", "openai", "gemini");
     const contentType = fc.constantFrom("text/event-stream", "application/json", "", "text/plain");

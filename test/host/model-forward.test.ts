@@ -1,0 +1,80 @@
+/**
+ * One request of an agent to a model, through the real broker to a provider on loopback: what is asked before it goes,
+ * and what is on record when the agent has its answer.
+ */
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it } from "vitest";
+import type { Budget, Parked } from "../../src/contract/index.ts";
+import { ModelForward } from "../../src/host/model-forward.ts";
+import { ModelHold } from "../../src/host/model-hold.ts";
+import { modelOf } from "../../src/host/model-request.ts";
+import { Prices } from "../../src/metering/index.ts";
+import type { Session } from "../../src/session/index.ts";
+import { systemClock as clock } from "../../src/util/index.ts";
+import { BrokerHome, TestProvider, whenHeard } from "../support/broker.ts";
+
+interface Route extends AsyncDisposable {
+  readonly session: Session;
+  readonly provider: TestProvider;
+  readonly parked: Parked[];
+  post(path: string, model: string): Promise<Response>;
+}
+
+/** A budget that is reached parks at once. */
+async function routeTo(answer: (response: ServerResponse) => void, budget: Budget = {}): Promise<Route> {
+  const provider = await TestProvider.start(whenHeard((_, response) => answer(response)));
+  const home = await BrokerHome.make(`providers:\n  gate: { api: anthropic, base_url: "${provider.url}" }\n`);
+  const session = await (await home.open()).openSession({ budget });
+  await session.append("task_queued", { request: "task_1", spec: SPEC });
+  await session.append("task_started", { task: 1, request: "task_1" });
+  const parked: Parked[] = [];
+  const forward = new ModelForward({
+    ...{ session, task: 1, broker: await home.connect(session.id), prices: new Prices(), clock },
+    hold: new ModelHold(session, { clock, holdMs: 0, onHeld: () => {} }),
+    park: (why) => parked.push(why),
+    onFault: () => {},
+  });
+  const server = createServer(async (request, response) => {
+    const body = Buffer.concat(await Array.fromAsync(request));
+    const { method = "", url: path = "", headers } = request;
+    const api = "anthropic";
+    const model = modelOf({ api, path }, body);
+    await forward.answer({ provider: "gate", path, method, headers, body, model, api }, response);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return {
+    ...{ session, provider, parked },
+    post: (path, model) =>
+      fetch(`http://127.0.0.1:${port}${path}`, { method: "POST", body: JSON.stringify({ model }) }),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await session.close();
+      await provider[Symbol.asyncDispose]();
+      await home[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const SPEC = {
+  agent: { adapter: "exec" as const, command: ["true"], input: "nothing" as const, restart: false },
+  definition: "exec:true",
+  sandbox: false,
+};
+
+describe("a request to a model", () => {
+  it("is held by a reached budget, unless the provider charges nothing for it", async () => {
+    await using route = await routeTo((response) => void response.end('{"input_tokens":7}'), { usd: 1 });
+    const count = await route.post("/v1/messages/count_tokens?beta=true", "without-a-price");
+    expect(await count.json()).toEqual({ input_tokens: 7 });
+    expect(route.session.state.spent.inputTokens).toBe(0);
+    for (const query of ["?x=count_tokens", "?/count_tokens", "?x=/models/claude-haiku-4-5:x"])
+      route.post(`/v1/messages${query}`, "without-a-price").catch(() => {});
+    await expect.poll(() => route.parked.length, { timeout: 60_000 }).toBe(3);
+    expect(route.parked[0]).toMatchObject({ detail: expect.stringContaining("no price is known") });
+    expect(route.provider.heard).toHaveLength(1);
+  });
+});
