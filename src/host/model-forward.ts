@@ -171,6 +171,9 @@ export class ModelForward {
     const { session, task, prices } = this.#parts;
     const { model: answered, ...usage } = metered;
     const model = answered ?? asked;
+    // The answer may use another name, which has no price. The budget let the request go by the price of the model that
+    // was asked for.
+    const named = prices.of(model) ? model : asked;
     const turn = session.state.openTurn?.turn;
     this.#requests += 1;
     const recorded = session.append("usage_metered", {
@@ -180,7 +183,7 @@ export class ModelForward {
       provider,
       model: model.slice(0, 200),
       ...usage,
-      ...priced(model, usage, prices),
+      ...priced(named, usage, prices),
     });
     this.#metered = recorded;
     await recorded;

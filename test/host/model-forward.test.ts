@@ -64,8 +64,23 @@ const SPEC = {
   definition: "exec:true",
   sandbox: false,
 };
+const usage = { input_tokens: 1_000_000, output_tokens: 1 };
+const message = (model: string) => JSON.stringify({ type: "message", model, usage });
 
 describe("a request to a model", () => {
+  it("costs what the model that was asked for costs, if the answer names one that has no price", async () => {
+    const answer = (response: ServerResponse) => void response.end(message("of-the-gate"));
+    await using route = await routeTo(answer, { usd: 5 });
+    await (await route.post("/v1/messages", "claude-opus-4-5")).text();
+    expect(route.session.spentSoFar.usd).toBeCloseTo(5, 3);
+    expect(route.session.state.budget).toEqual({ usd: 5 });
+    // So the budget is kept.
+    const held = route.post("/v1/messages", "claude-opus-4-5").catch(() => "hung up");
+    await expect.poll(() => route.parked, { timeout: 60_000 }).toMatchObject([{ reason: "budget" }]);
+    expect(route.provider.heard).toHaveLength(1);
+    void held;
+  });
+
   it("is held by a reached budget, unless the provider charges nothing for it", async () => {
     await using route = await routeTo((response) => void response.end('{"input_tokens":7}'), { usd: 1 });
     const count = await route.post("/v1/messages/count_tokens?beta=true", "without-a-price");
