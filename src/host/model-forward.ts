@@ -144,24 +144,31 @@ export class ModelForward {
     const meter = new Meter({ api: request.api, contentType: headers["content-type"] ?? "" });
     response.writeHead(status, passedOn(headers));
     response.flushHeaders();
+    const isAnswered = status >= 200 && status < 300;
+    const charged = isAnswered ? chargedFor(request.api, request.method, request.path) : "nothing";
+    const asked = charged === "nothing" ? undefined : request.body;
+    let recorded: Promise<void> | undefined;
+    const record = () => {
+      recorded ??= this.#record(request, meter.end(asked, charged === "input" ? "numbers" : "text"));
+      return recorded;
+    };
     let isWhole = true;
     try {
       for await (const chunk of body as AsyncIterable<Buffer>) {
         meter.push(chunk);
         if (response.destroyed) break;
+        // After this chunk the agent goes on, and we may be killed.
+        if (meter.isOver) await record();
         if (!response.write(chunk)) await Promise.race([once(response, "drain"), once(response, "close")]);
       }
     } catch {
       // The provider broke off: the agent has to see that, and not an end.
       isWhole = false;
-      if (!response.destroyed)
+      if (!response.destroyed && !recorded)
         this.#parts.onFault(`${request.provider} broke off in the middle of an answer`);
     }
     body.destroy();
-    const isAnswered = status >= 200 && status < 300;
-    const charged = isAnswered ? chargedFor(request.api, request.method, request.path) : "nothing";
-    const asked = charged === "nothing" ? undefined : request.body;
-    await this.#record(request, meter.end(asked, charged === "input" ? "numbers" : "text"));
+    await record();
     if (isWhole) response.end();
     else response.destroy();
   }

@@ -1,7 +1,7 @@
 /**
  * Owns reading a stream of server-sent events: the JSON in the data of each. Line ends of all systems are
  * accepted, and bytes may be cut anywhere. An event that is longer than the limit or is not JSON is skipped;
- * the next one counts again.
+ * the next one counts again. `[DONE]` is a text of its own.
  */
 
 /** In some APIs the last event repeats the whole answer. */
@@ -10,6 +10,8 @@ export const MAX_BYTES = 8 * 1024 * 1024;
 const LF = 0x0a;
 const CR = 0x0d;
 const DATA = "data:";
+/** OpenAI's streams end with it. */
+export const DONE = "[DONE]";
 const BYTE_ORDER_MARK = /^\uFEFF/;
 
 export class EventStream {
@@ -69,11 +71,12 @@ export class EventStream {
     const data = this.#data.join("\n");
     this.#data = [];
     this.#eventBytes = 0;
-    if (data !== "") this.#onEvent(parseJson(Buffer.from(data)));
+    if (data.trim() === DONE) this.#onEvent(DONE);
+    else if (data !== "") this.#onEvent(parseJson(Buffer.from(data)));
   }
 }
 
-/** Undefined for everything that is not JSON, such as `[DONE]`. */
+/** Undefined for everything that is not JSON. */
 export function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString("utf8"));

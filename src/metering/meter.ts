@@ -10,10 +10,10 @@
  */
 import { readAnthropic } from "./anthropic.ts";
 import { withEstimate } from "./estimate.ts";
-import { EventStream, MAX_BYTES, parseJson } from "./event-stream.ts";
+import { DONE, EventStream, MAX_BYTES, parseJson } from "./event-stream.ts";
 import { readGemini } from "./gemini.ts";
 import { readOpenAi } from "./openai.ts";
-import { type Reading, type Usage, usageIn, withReading } from "./reading.ts";
+import { fieldsIn, type Reading, type Usage, usageIn, withReading } from "./reading.ts";
 
 /** The APIs of models that can be metered. */
 export type ModelApi = "anthropic" | "openai" | "gemini";
@@ -39,15 +39,22 @@ export class Meter {
   #came = { bytes: 0, parts: 0 };
   #isStream: boolean | undefined;
   #reading: Reading = {};
+  #isOver = false;
 
   constructor({ api, contentType }: { readonly api: ModelApi; readonly contentType: string }) {
     this.#read = readers[api];
     this.#stream = new EventStream((value) => {
       this.#came.parts += 1;
+      this.#isOver ||= isLast(value);
       this.#add(value);
     });
     if (/event-stream/i.test(contentType)) this.#isStream = true;
     else if (/json/i.test(contentType)) this.#isStream = false;
+  }
+
+  /** Whether the event has come after which a client has the whole answer, though the stream may still be open. */
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
   push(bytes: Uint8Array): void {
@@ -98,3 +105,11 @@ export class Meter {
 
 const WHITE_SPACE: readonly number[] = [0x09, 0x0a, 0x0d, 0x20];
 const BRACKETS: readonly number[] = [0x5b, 0x7b];
+
+const LAST_TYPES: readonly unknown[] = [
+  "message_stop",
+  "response.completed",
+  "response.incomplete",
+  "response.failed",
+];
+const isLast = (value: unknown) => value === DONE || LAST_TYPES.includes(fieldsIn(value)["type"]);

@@ -66,6 +66,7 @@ const SPEC = {
 };
 const usage = { input_tokens: 1_000_000, output_tokens: 1 };
 const message = (model: string) => JSON.stringify({ type: "message", model, usage });
+const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
 
 describe("a request to a model", () => {
   it("costs what the model that was asked for costs, if the answer names one that has no price", async () => {
@@ -91,5 +92,22 @@ describe("a request to a model", () => {
     await expect.poll(() => route.parked.length, { timeout: 60_000 }).toBe(3);
     expect(route.parked[0]).toMatchObject({ detail: expect.stringContaining("no price is known") });
     expect(route.provider.heard).toHaveLength(1);
+  });
+
+  it("is on record before the agent gets the last event of its answer", async () => {
+    // The stream stays open, so its end comes later than what the agent needs.
+    await using route = await routeTo((response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(event({ type: "message_start", message: { model: "claude-opus-4-5", usage } }));
+      response.write(event({ type: "message_delta", usage: { output_tokens: 30 } }));
+      setImmediate(() => response.write(event({ type: "message_stop" })));
+    });
+    const { body } = await route.post("/v1/messages", "claude-opus-4-5");
+    let text = "";
+    for await (const chunk of body ?? []) {
+      text += Buffer.from(chunk).toString();
+      if (text.includes("message_stop")) break;
+    }
+    expect(route.session.state.spent).toMatchObject({ inputTokens: 1_000_000, outputTokens: 30 });
   });
 });
