@@ -23,8 +23,7 @@ const LONGEST_MS = 366 * 24 * 60 * 60 * SECOND_MS;
 export function usageLimitOf({ status, headers, body }: ProviderAnswer, nowMs: number): string | undefined {
   if (status !== TOO_MANY) return undefined;
   const resets = [
-    // Anthropic's subscriptions report it in seconds since 1970.
-    secondsIn(headers["anthropic-ratelimit-unified-reset"]),
+    subscriptionReset(headers),
     ...resetsIn(body, nowMs),
     retryAt(headers["retry-after"], nowMs),
   ];
@@ -32,6 +31,16 @@ export function usageLimitOf({ status, headers, body }: ProviderAnswer, nowMs: n
     (ms) => ms !== undefined && ms - nowMs >= SHORTEST_MS && ms - nowMs <= LONGEST_MS,
   );
   return untilMs === undefined ? undefined : new Date(untilMs).toISOString();
+}
+
+/**
+ * Anthropic's subscriptions report it in seconds since 1970, in all of their answers. It is the limit that was reached
+ * only if the status says so; an answer may be refused for another, shorter limit.
+ */
+function subscriptionReset(headers: ProviderAnswer["headers"]): number | undefined {
+  const status = headers["anthropic-ratelimit-unified-status"];
+  if (status !== undefined && status !== "rejected") return undefined;
+  return secondsIn(headers["anthropic-ratelimit-unified-reset"]);
 }
 
 /** As OpenAI reports it for subscriptions (`resets_at`, `resets_in_seconds`), and Gemini (`retryDelay`). */

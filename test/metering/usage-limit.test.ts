@@ -43,6 +43,19 @@ describe("a usage limit", () => {
     expect(until({ "retry-after": "999999999999" })).toBeUndefined();
   });
 
+  it("of a subscription is reached only if its status says so, or none is given", () => {
+    const reset = { "anthropic-ratelimit-unified-reset": `${seconds(inTwoHours)}` };
+    const withStatus = (status: string, more = {}) =>
+      until({ ...reset, "anthropic-ratelimit-unified-status": status, ...more });
+    expect(withStatus("rejected", { "retry-after": "12" })).toBe(inTwoHours);
+    expect(until(reset)).toBe(inTwoHours);
+    for (const status of ["allowed", "allowed_warning", "queueing_soft"]) {
+      expect(withStatus(status), status).toBeUndefined();
+      expect(withStatus(status, { "retry-after": "12" }), status).toBeUndefined();
+    }
+    expect(withStatus("allowed", { "retry-after": "7200" })).toBe(inTwoHours);
+  });
+
   it("has a time in the form that records use, whatever the answer contains", () => {
     const value = fc.oneof(fc.string(), fc.nat().map(String));
     const body = fc.oneof(
