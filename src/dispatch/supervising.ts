@@ -22,15 +22,27 @@ const MAX_BACKOFF_MS = 60_000;
 const RESUMED_AT_ONCE = 2;
 const RETENTION_MS = 60 * 60 * 1000;
 
+/** The times are by a clock that does not jump. */
+interface Crash {
+  /** When it was first seen. */
+  readonly seenMs?: number;
+  /** How often the session was resumed and then recorded nothing. */
+  readonly resumed: number;
+}
+
+interface Tried {
+  readonly times: number;
+  readonly againMs: number;
+}
+
 export class Supervisor {
   readonly #dispatcher: Dispatcher;
   readonly #clock: Clock;
   readonly #say: (text: string) => void;
-  /** When a crash was first seen, by a clock that does not jump. */
-  readonly #seen = new Map<string, number>();
+  readonly #crashes = new Map<string, Crash>();
   readonly #givenUp = new Set<string>();
-  /** How often each session was resumed and then recorded nothing. */
-  readonly #resumed = new Map<string, number>();
+  /** Parked tasks that were to go on. If that failed, it is tried again. */
+  readonly #unparked = new Map<string, Tried>();
   /** How often each session was started and then never got its task. */
   readonly #tried = new Map<string, number>();
   #retentionAtMs = 0;
@@ -54,14 +66,11 @@ export class Supervisor {
 
   async #resumeCrashed(sessions: readonly SessionSummary[]): Promise<void> {
     const crashed = sessions.filter(isOurs).filter(isInterrupted);
-    const known = new Set(crashed.map(keyOf));
-    for (const counts of [this.#seen, this.#resumed])
-      for (const key of counts.keys()) if (!known.has(key)) counts.delete(key);
+    keepOnly(this.#crashes, crashed);
     const due = crashed.filter((one) => this.#isDue(one)).slice(0, RESUMED_AT_ONCE);
     for (const one of due) {
-      this.#resumed.set(keyOf(one), (this.#resumed.get(keyOf(one)) ?? 0) + 1);
       // From now on its crash is waited for again.
-      this.#seen.delete(keyOf(one));
+      this.#crashes.set(keyOf(one), { resumed: (this.#crashes.get(keyOf(one))?.resumed ?? 0) + 1 });
       await this.#try(one.id, async () => {
         await this.#dispatcher.enter(one.id, { user: one.user, by: "serve" });
         this.#say(`${one.id} crashed, and was resumed`);
@@ -72,16 +81,23 @@ export class Supervisor {
 
   async #unparkDue(sessions: readonly SessionSummary[]): Promise<void> {
     const nowMs = this.#clock.nowMs();
-    const due = sessions.filter((one) => isParkOver(one, nowMs) && !this.#givenUp.has(keyOf(one)));
-    const free = due.filter(({ id }) => !this.#dispatcher.placeOf(id) && !this.#dispatcher.processOf(id));
-    for (const one of free.slice(0, RESUMED_AT_ONCE)) {
-      // Tried once: what keeps it from going on is recorded when its process has ended.
-      this.#givenUp.add(keyOf(one));
+    const over = sessions.filter((one) => isParkOver(one, nowMs));
+    keepOnly(this.#unparked, over);
+    const due = over.filter((one) => this.#mayUnpark(one));
+    for (const one of due.slice(0, RESUMED_AT_ONCE)) {
+      const times = (this.#unparked.get(keyOf(one))?.times ?? 0) + 1;
+      this.#unparked.set(keyOf(one), { times, againMs: this.#clock.monotonicMs() + pauseAfter(times) });
       await this.#try(one.id, async () => {
         await this.#dispatcher.unpark(one.id, { user: one.user, by: "serve" });
         this.#say(`${one.id} was parked until now, and goes on`);
       });
     }
+  }
+
+  #mayUnpark(one: SessionSummary): boolean {
+    const { againMs = 0 } = this.#unparked.get(keyOf(one)) ?? {};
+    if (this.#clock.monotonicMs() < againMs) return false;
+    return !this.#dispatcher.placeOf(one.id) && !this.#dispatcher.processOf(one.id);
   }
 
   /** An error in one session does not keep the others from going on. */
@@ -97,7 +113,8 @@ export class Supervisor {
     if (this.#dispatcher.placeOf(id) || reachedLimits(session).length > 0) return false;
     const key = keyOf(session);
     // A process that dies before it can record its start does not count as another crash on record.
-    const crashes = session.crashes + (this.#resumed.get(key) ?? 0);
+    const { resumed, seenMs = this.#clock.monotonicMs() } = this.#crashes.get(key) ?? { resumed: 0 };
+    const crashes = session.crashes + resumed;
     if (crashes >= MAX_CRASHES) {
       if (!this.#givenUp.has(id))
         this.#say(
@@ -107,10 +124,8 @@ export class Supervisor {
       return false;
     }
     this.#givenUp.delete(id);
-    const seenMs = this.#seen.get(key) ?? this.#clock.monotonicMs();
-    this.#seen.set(key, seenMs);
-    const backoffMs = crashes === 0 ? 0 : Math.min(FIRST_BACKOFF_MS * 2 ** (crashes - 1), MAX_BACKOFF_MS);
-    return this.#clock.monotonicMs() - seenMs >= backoffMs;
+    this.#crashes.set(key, { resumed, seenMs });
+    return this.#clock.monotonicMs() - seenMs >= pauseAfter(crashes);
   }
 
   /** A task in the inbox of a session that was never started: the caller that put it there was killed. */
@@ -140,7 +155,15 @@ export class Supervisor {
 const isAtRest = ({ status, pausedFor }: SessionSummary) =>
   status === "paused" && ["idle", "released", null].includes(pausedFor);
 const isInterrupted = ({ status }: SessionSummary) => status === "interrupted";
+/** Grows with each time. */
+const pauseAfter = (times: number) =>
+  times === 0 ? 0 : Math.min(FIRST_BACKOFF_MS * 2 ** (times - 1), MAX_BACKOFF_MS);
 const keyOf = ({ id, records }: SessionSummary) => `${id} ${records}`;
+
+function keepOnly(map: Map<string, unknown>, sessions: readonly SessionSummary[]): void {
+  const known = new Set(sessions.map(keyOf));
+  for (const key of map.keys()) if (!known.has(key)) map.delete(key);
+}
 
 /**
  * True for a session that a session process drives, not for one of another harness, which goes on with its
