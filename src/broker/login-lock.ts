@@ -7,6 +7,7 @@ import { mkdirSync, realpathSync, rmdirSync, statSync, utimesSync } from "node:f
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ageMs, type Clock, deadline, errorCode, systemClock } from "../util/index.ts";
+import { loginExpired } from "./login-file.ts";
 
 /** A killed holder updates nothing. Claude Code takes over its lock after this time, too. */
 const ABANDONED_MS = 60_000;
@@ -17,7 +18,10 @@ const MOST_MS = 20_000;
 /** No event tells when a directory is removed. */
 const LOOK_MS = 100;
 
-/** Undefined when the lock could not be taken. */
+/**
+ * Undefined when another process kept the lock for too long. Fails with `login_expired` where no lock can be made, as in
+ * a directory that is read-only.
+ */
 export async function withLoginLock<T>(
   dir: string,
   clock: Clock,
@@ -33,7 +37,7 @@ export async function withLoginLock<T>(
         return await work();
       } finally {
         clearInterval(renewal);
-        for (const one of held.toReversed()) if (isOurs(one)) rmdirSync(one.path);
+        release(held);
       }
     }
     if (patience.isPast) return undefined;
@@ -48,14 +52,22 @@ interface HeldDir {
 
 function takeAll(paths: readonly string[]): HeldDir[] | undefined {
   const held: HeldDir[] = [];
-  for (const path of paths) {
-    if (!isTaken(path)) {
-      for (const { path: mine } of held.toReversed()) rmdirSync(mine);
-      return undefined;
+  try {
+    for (const path of paths) {
+      if (!isTaken(path)) break;
+      held.push({ path, inode: statSync(path).ino });
     }
-    held.push({ path, inode: statSync(path).ino });
+  } catch (error) {
+    release(held);
+    throw loginExpired(`can't be renewed: ${errorCode(error) ?? String(error)} when its lock was taken`);
   }
-  return held;
+  if (held.length === paths.length) return held;
+  release(held);
+  return undefined;
+}
+
+function release(held: readonly HeldDir[]): void {
+  for (const one of held.toReversed()) if (isOurs(one)) rmdirSync(one.path);
 }
 
 function isTaken(path: string): boolean {

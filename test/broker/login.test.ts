@@ -174,6 +174,27 @@ describe("the login of Claude Code", () => {
     expect(credential).toMatchObject({ value: "sk-ant-oat01-planted-1" });
   });
 
+  it("leaves no lock behind where it can't make all of them, and fails with the reason", async () => {
+    await using endpoint = await tokenEndpoint();
+    using temp = new TempDir();
+    // The second lock's name would be longer than any file's may be.
+    const dir = temp.join("d".repeat(252));
+    mkdirSync(dir);
+    const write = (expiresAt: number) =>
+      writeFileSync(join(dir, ".credentials.json"), JSON.stringify({ claudeAiOauth: { ...old, expiresAt } }));
+    const credential = () =>
+      new ClaudeLogin(dir, systemClock).credential({ refresh: true, token_url: endpoint.url });
+    write(old.expiresAt);
+    await expect(credential()).rejects.toMatchObject({
+      code: "login_expired",
+      message: expect.stringContaining("ENAMETOOLONG"),
+    });
+    // While it is valid, it is used.
+    write(systemClock.nowMs() + 60_000);
+    expect(await credential()).toMatchObject({ value: old.accessToken });
+    expect([endpoint.heard, readdirSync(dir)]).toEqual([[], [".credentials.json"]]);
+  });
+
   it("login-1 is not overwritten if another process wrote it while the endpoint was asked", async () => {
     using temp = new LoginDir();
     temp.write(old);
