@@ -5,7 +5,7 @@
 import { once } from "node:events";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { type BrokerConnection, chargedFor, type ModelAnswer } from "../broker/index.ts";
-import { isHoldfastError, type Parked } from "../contract/index.ts";
+import { type HoldfastError, isHoldfastError, type Parked } from "../contract/index.ts";
 import {
   canCount,
   Meter,
@@ -41,6 +41,8 @@ export interface ForwardParts {
   readonly onFault: (what: string) => void;
 }
 
+/** In a record. */
+const MAX_DETAIL = 500;
 /** More of an error is not looked at. */
 const MAX_ERROR_BYTES = 64 * 1024;
 /**
@@ -94,7 +96,7 @@ export class ModelForward {
         return undefined;
       } catch (error) {
         if (isHoldfastError(error, "key_missing") || isHoldfastError(error, "login_expired"))
-          return { need: keyOf(provider), why: { reason: "key", detail: error.message } };
+          return { need: keyOf(provider), why: { reason: "key", detail: detailOf(error) } };
         throw error;
       }
     };
@@ -196,6 +198,10 @@ export class ModelForward {
     await recorded;
   }
 }
+
+/** With what a person can do: the task goes on by `resume`, which fails again before that is done. */
+const detailOf = ({ code, message, wayOut }: HoldfastError) =>
+  (code === "key_missing" ? message : `${message}: ${wayOut}`).slice(0, MAX_DETAIL);
 
 function faultOf(provider: string, status: number): string {
   if (status === 401) return `${provider} answered 401: it does not take the key (see holdfast doctor)`;

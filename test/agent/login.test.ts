@@ -34,3 +34,24 @@ it("an agent gets a dummy login if its task uses a login, and a dummy key if its
   expect(headers?.["authorization"]).toBe("Bearer sk-ant-oat01-planted");
   expect(headers?.["x-api-key"]).toBeUndefined();
 });
+
+it("a task whose login has expired is parked, and says what renews the login", async () => {
+  await using home = await AgentHome.start({ hello: [{ say: "Went on." }] });
+  home.settings("hold_minutes: 0\n");
+  const dir = home.join("claude");
+  mkdirSync(dir, { mode: 0o700 });
+  const write = (expiresAt: number) => {
+    const claudeAiOauth = { accessToken: "sk-ant-oat01-planted", expiresAt, scopes: [] };
+    writeFileSync(join(dir, ".credentials.json"), JSON.stringify({ claudeAiOauth }), { mode: 0o600 });
+  };
+  write(1000);
+  home.env["CLAUDE_CONFIG_DIR"] = dir;
+  for (const name of ["ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"]) home.env[name] = "";
+  expect((await home.run("late", "[[hello]]", "--agent", "claude", ...wall)).status).toBe(3);
+  const { stdout } = await home.holdfast("show", "late");
+  expect(stdout).toMatch(/the login of claude has expired: run claude once.*claude setup-token/);
+  // What that says helps.
+  write(4_000_000_000_000);
+  await home.holdfast("resume", "late");
+  expect((await home.holdfast("wait", "late")).status).toBe(0);
+});
