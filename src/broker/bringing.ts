@@ -15,7 +15,10 @@ export interface ToBring {
   readonly variables: readonly string[];
 }
 
-/** Starts a broker if there is something to pass on and none is running. */
+/**
+ * Starts a broker if there is something to pass on and none is running. What the session was given before is replaced,
+ * unless the caller acts for others.
+ */
 export async function bringKeys(
   home: Home,
   session: SessionId,
@@ -28,7 +31,10 @@ export async function bringKeys(
     ...(keys && keysFor(providersOf(settings), env)),
     ...Object.fromEntries(own.map((name): [string, string] => [name, env[name] ?? ""])),
   };
-  if (Object.keys(values).length > 0) await reachBroker(home, { brought: { session, values } });
+  if (Object.keys(values).length > 0) {
+    const isSpare = home.isService === true;
+    await reachBroker(home, { brought: { session, values, isSpare } });
+  }
 }
 
 /**

@@ -37,9 +37,10 @@ export class Keys {
     this.#commands = new KeyCommands(clock);
   }
 
-  /** Values under other names, from earlier calls, are kept. */
-  bring(session: SessionId, values: Values): void {
-    this.#brought.set(session, { ...this.#brought.get(session), ...values });
+  /** Values under other names, from earlier calls, are kept. Spare ones replace none. */
+  bring(session: SessionId, values: Values, { isSpare = false } = {}): void {
+    const known = this.#brought.get(session);
+    this.#brought.set(session, isSpare ? { ...values, ...known } : { ...known, ...values });
   }
 
   forget(session: SessionId): void {

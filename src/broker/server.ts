@@ -28,7 +28,7 @@ import type { ClaudeLogins } from "./login.ts";
 import { loginDirOf } from "./login-dir.ts";
 import { findProvider } from "./providers.ts";
 import { targetOf } from "./target.ts";
-import { FAILURE, PROVIDER_NAME, paths } from "./wire.ts";
+import { FAILURE, PROVIDER_NAME, paths, SPARE } from "./wire.ts";
 
 const MAX_KEYS_BYTES = 1024 * 1024;
 /** More than all sessions of a machine need at once. */
@@ -111,9 +111,9 @@ export class BrokerServer {
   }
 
   /** Needs no token: only the user can reach this socket, and the session may not exist yet. */
-  async #take({ request, response, session }: Call): Promise<void> {
+  async #take({ request, response, session, rest }: Call): Promise<void> {
     const body = parseBody(await readBody(request, { maxBytes: MAX_KEYS_BYTES, code: "invalid_data" }));
-    this.#options.keys.bring(session, valuesIn(body));
+    this.#options.keys.bring(session, valuesIn(body), { isSpare: rest === SPARE });
     this.#options.held.see(session);
     reply(response, 200, {});
   }

@@ -13,7 +13,7 @@ import { type Deadline, deadline, readTextOr } from "../util/index.ts";
 import { ask, isCutOff, Unheard } from "./asking.ts";
 import { brokerEnvironment } from "./environment.ts";
 import { LINGER_MS } from "./held.ts";
-import { brokerPlace, paths } from "./wire.ts";
+import { brokerPlace, paths, SPARE } from "./wire.ts";
 
 /** A very busy machine takes this long. */
 const START_MS = 30_000;
@@ -23,6 +23,8 @@ const AGAIN_MS = 30;
 export interface Brought {
   readonly session: SessionId;
   readonly values: Values;
+  /** Used only for what the session has none for. */
+  readonly isSpare?: boolean;
 }
 
 export interface StartOptions {
@@ -48,7 +50,7 @@ async function isReached(home: Home, brought: Brought | undefined): Promise<bool
   const question = brought
     ? {
         method: "POST",
-        path: paths.keys + brought.session,
+        path: `${paths.keys}${brought.session}${brought.isSpare ? SPARE : ""}`,
         body: Buffer.from(JSON.stringify(brought.values)),
       }
     : { method: "GET", path: paths.there };

@@ -16,7 +16,7 @@ export const paths = {
   there: "/there",
   /** GET: whether there is a login, and when it expires. */
   login: "/login",
-  /** POST: the keys that a session passes on. */
+  /** POST: the keys that a session passes on; with SPARE behind the session, they replace none that it has. */
   keys: "/keys/",
   /** GET: an answer that does not end. While it is open, the broker stays for the session. */
   stay: "/stay/",
@@ -30,6 +30,8 @@ export const paths = {
   /** With the session's token: the rest of the path is the provider's. */
   forward: "/forward/",
 } as const;
+
+export const SPARE = "/spare";
 
 export const PROVIDER_NAME = /^[a-z][a-z0-9-]{0,39}$/;
 

@@ -47,19 +47,19 @@ export function openHome(options: CommonOptions, { create = false } = {}): Promi
   return openHoldfast(homeOptions(options, create));
 }
 
-function homeOptions(options: CommonOptions, create: boolean, isQuiet = false) {
+function homeOptions(options: CommonOptions, create: boolean, isService = false) {
   const isNamed = options.home !== undefined || Boolean(process.env["HOLDFAST_HOME"]);
-  // A verb that prints one document reports no progress.
-  const onProgress = options.json || isQuiet ? undefined : progress.step;
-  return { ...present({ home: options.home }), create: create || !isNamed, onProgress };
+  // A verb that prints one document reports no progress, nor does one that runs all the time.
+  const onProgress = options.json || isService ? undefined : progress.step;
+  return { ...present({ home: options.home }), create: create || !isNamed, onProgress, isService };
 }
 
 /** The same home, with its session processes. */
 export function openDispatcher(
   options: CommonOptions,
-  { create = false, isQuiet = false } = {},
+  { create = false, isService = false } = {},
 ): Promise<Dispatcher> {
-  return Dispatcher.open(homeOptions(options, create, isQuiet));
+  return Dispatcher.open(homeOptions(options, create, isService));
 }
 
 export function scope(options: CommonOptions): { user?: string } {

@@ -15,6 +15,11 @@ export interface Home {
   readonly newId: (prefix: string) => string;
   /** Gets the progress of long work. */
   readonly onProgress?: OnProgress | undefined;
+  /**
+   * Of a process that acts for others, as `serve` does: the keys in its environment replace none that a session was
+   * given.
+   */
+  readonly isService?: boolean | undefined;
 }
 
 export function defaultHomeDir(): string {

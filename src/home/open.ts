@@ -28,6 +28,7 @@ export interface HoldfastOptions {
   readonly redact?: Redactor;
   /** Gets the progress of long work: files checked out, snapshots packed, an export written. */
   readonly onProgress?: OnProgress | undefined;
+  readonly isService?: boolean | undefined;
 }
 
 /** For code below the library's public interface: session processes and the dispatcher. */
@@ -40,6 +41,6 @@ export async function openHome(options: HoldfastOptions = {}): Promise<Home> {
     redact: options.redact ?? redactSecrets,
   };
   const newId = options.newId ?? ((prefix) => typeid(prefix).toString());
-  const { onProgress, create = true } = options;
-  return { ...(await prepareHome({ dir, io, newId, create })), onProgress };
+  const { onProgress, isService, create = true } = options;
+  return { ...(await prepareHome({ dir, io, newId, create })), onProgress, isService };
 }

@@ -2,6 +2,7 @@
  * A person who lets an agent's task go on passes on the key in their environment: by `resume`, `budget`,
  * `wait` and `serve`, after the broker that had the first key was killed.
  */
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { signalIfThere } from "../../src/util/index.ts";
@@ -84,6 +85,20 @@ describe("a key that a person brings", () => {
       expect(await ofType(home, session, "task_ended")).toMatchObject([{ outcome: "done" }]);
     for (const session of ["waited", "served"])
       expect((await ofType(home, session, "conversation_begun")).at(-1)).toMatchObject({ how: "resumed" });
+  });
+
+  it("is kept when serve, which has another one, resumes the session after a crash", async () => {
+    await using home = await AgentHome.start({ long: [bash("sleep 600"), { say: "Went on." }] });
+    home.env["ANTHROPIC_API_KEY"] = "of-a-person";
+    await home.run("crashed", "[[long]] for crashed.", "--detach", ...wall);
+    await until(async () => (await ofType(home, "crashed", "tool_called")).length > 0);
+    const env = { ...home.env, ANTHROPIC_API_KEY: "of-serve" };
+    const serve = home.spawnCli(["serve", "--listen", "127.0.0.1:0"], { env });
+    await once(serve.stdout, "data");
+    signalIfThere(home.hostPid(home.idOf("crashed")) ?? 0, "SIGKILL");
+    await until(async () => (await ofType(home, "crashed", "task_ended")).length > 0);
+    serve.kill("SIGTERM");
+    expect(keysOf(home, "crashed")).toEqual(["of-a-person", "of-a-person"]);
   });
 
   it.skipIf(!hasSandbox)(

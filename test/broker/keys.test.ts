@@ -143,6 +143,19 @@ describe("keys", () => {
     expect(await given(one)).toBe("Bearer sk-ant-oat01-of-one");
   });
 
+  it("a session keeps the keys that it was given when a process that acts for others brings its own", async () => {
+    home.settings(base);
+    const session = await home.session();
+    await bringKeys(home.home, session, { ANTHROPIC_API_KEY: "of-a-person" });
+    const service = { ...home.home, isService: true };
+    const env = { CLAUDE_CODE_OAUTH_TOKEN: "sk-ant-oat01-of-serve", OPENAI_API_KEY: "of-serve" };
+    await bringKeys(service, session, { ...env, ANTHROPIC_API_KEY: "of-serve" });
+    expect(await given(session)).toBe("of-a-person");
+    expect(await given(session, "openai")).toBe("Bearer of-serve");
+    await bringKeys(home.home, session, { ANTHROPIC_API_KEY: "of-the-next" });
+    expect(await given(session)).toBe("of-the-next");
+  });
+
   it("forward-1 nothing is sent for a client that hangs up during the lookup of its key", async () => {
     const path = home.join("user", "waits");
     home.settings(

@@ -34,7 +34,7 @@ export function command(): Command {
     )
     .action(async (options: Options) => {
       const address = options.listen === undefined ? undefined : parseAddress(options.listen);
-      const dispatcher = await openDispatcher(options, { create: true, isQuiet: true });
+      const dispatcher = await openDispatcher(options, { create: true, isService: true });
       const { maxSessions, maxMemory } = options;
       // 0 removes the limit.
       await dispatcher.limit({
