@@ -57,6 +57,18 @@ describe.skipIf(!hasSandbox)("a misbehaving agent of the Agent Client Protocol",
   });
 });
 
+describe.skipIf(!hasSandbox)(
+  "an agent of the Agent Client Protocol that asks for a call outside a turn",
+  () => {
+    it("is refused it", async () => {
+      await using home = await start();
+      const { status, stdout } = await hostile(home, "outside");
+      expect([status, stdout]).toEqual([0, expect.stringContaining("ANSWERED")]);
+      expect(stdout).toContain('"optionId":"no"');
+    });
+  },
+);
+
 describe.skipIf(!hasSandbox)("an agent of the Agent Client Protocol that never ends", () => {
   it("can be interrupted if it hangs or floods, and does not fill the session process's memory", async () => {
     await using home = await start();

@@ -90,6 +90,18 @@ describe("a misbehaving agent", () => {
     await Promise.all(ways.map((way) => goesOn(home, way)));
   });
 
+  it("tool-call-1 is refused a call that it asks for between two turns", async () => {
+    await using home = await AgentHome.start();
+    await hostile(home, "outside", "--detach");
+    await until(async () => (await home.records("outside")).some(({ type }) => type === "turn_started"));
+    await home.holdfast("send", "outside", "more");
+    expect((await home.holdfast("wait", "outside")).status).toBe(0);
+    const records = await home.records("outside");
+    const said = JSON.stringify(records.filter(({ type }) => type === "message_added"));
+    expect(said).toMatch(/ANSWERED.*deny.*no turn is open/);
+    expect(records.filter(({ type }) => type === "tool_called")).toEqual([]);
+  });
+
   it("keeps its conversation if it ends before it has begun", async () => {
     await using home = await AgentHome.start({ good });
     await home.run("early", "[[good]]", ...wall);

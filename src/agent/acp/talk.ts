@@ -3,7 +3,7 @@
  * updates, which become messages and calls of the open turn, in the order of their arrival.
  *
  * In this protocol the agent decides which tools it asks permission for. A call that it asks for is recorded
- * before its tool runs, and refused if the lane doesn't have it. Other calls are recorded when the agent
+ * before its tool runs, and refused if the lane doesn't have it or no turn is open. Other calls are recorded when the agent
  * reports them. The sandbox enforces the lane.
  *
  * message-4 A message counts as read only when the agent has produced something in answer to it. The protocol
@@ -21,6 +21,7 @@ import {
   type SessionUpdate,
   type StopReason,
 } from "@agentclientprotocol/sdk";
+import type { Json } from "../../contract/index.ts";
 import type { AgentProcess, AgentTurn, Workplace } from "../adapter.ts";
 import type { CutCalls } from "../cut-calls.ts";
 import { endIfItStays } from "../leaving.ts";
@@ -42,6 +43,9 @@ const HISTORY_WAITS = 100;
  * continues.
  */
 const STOPPED = "the turn was ended before the call could run; you may make it again";
+
+/** Nothing of it would be on record. */
+const OUTSIDE = "no turn is open: a call can run only in a turn";
 
 /** Updates that count as an answer. An agent may report its commands and modes at any time. */
 const ANSWERING: readonly SessionUpdate["sessionUpdate"][] = [
@@ -206,9 +210,9 @@ export class AcpTalk {
       const open = this.#open;
       await this.#heard();
       await this.#endSaying();
-      refusal = await open?.calls.ask(id, told, (kind, args) =>
-        isStopped ? STOPPED : (whyNotKind(kind, this.#work.tools) ?? this.#cut.whyNot(args)),
-      );
+      const whyNot = (kind: typeof told.kind, args: Json) =>
+        isStopped ? STOPPED : (whyNotKind(kind, this.#work.tools) ?? this.#cut.whyNot(args));
+      refusal = open ? await open.calls.ask(id, told, whyNot) : OUTSIDE;
     });
     if (isStopped) return { outcome: { outcome: "cancelled" } };
     const wanted = refusal === undefined ? "allow_once" : "reject_once";

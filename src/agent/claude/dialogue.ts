@@ -27,6 +27,9 @@ interface Handed {
   readonly taken: PromiseWithResolvers<void>;
 }
 
+/** tool-call-1: nothing of it would be on record. */
+const OUTSIDE = "no turn is open: a call can run only in a turn";
+
 /** A wait for a message is renewed after this time, because none may ever come. */
 const LISTEN_MS = 60_000;
 
@@ -118,8 +121,8 @@ export class Dialogue {
     const question = questionIn(request);
     if (!question) return;
     const { call: name, tool, args } = question;
-    const refusal = whyNotTool(tool, this.#work.tools) ?? this.#cut.whyNot(args);
     const turn = this.#turn;
+    const refusal = turn ? (whyNotTool(tool, this.#work.tools) ?? this.#cut.whyNot(args)) : OUTSIDE;
     if (turn && !isOfGate(tool) && !this.#calls.get(name)?.open) {
       const call = await turn.callTool(tool, args, { call: name });
       if (refusal === undefined) this.#calls.set(name, { tool, args, open: call });
