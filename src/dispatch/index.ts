@@ -2,6 +2,7 @@ export type { Asked } from "./asking.ts";
 export type { DecisionMade } from "./deciding.ts";
 export { Dispatcher } from "./dispatcher.ts";
 export type { FollowOptions, Happening } from "./following.ts";
+export { isLeftUnread } from "./left-unread.ts";
 export { noTask } from "./output.ts";
 export { parkedIn, parkedOf, parkedText } from "./parked-text.ts";
 export type { Queue } from "./queueing.ts";

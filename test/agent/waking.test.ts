@@ -1,10 +1,14 @@
 /**
  * A message to a session at rest: which senders wake its agent, and what the agent may do then.
  */
+import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { signalIfThere } from "../../src/util/index.ts";
 import { AgentHome } from "../support/agents.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { until } from "../support/hosts.ts";
+import { commitFiles } from "../support/repo.ts";
+import { processesWith } from "../support/values.ts";
 
 if (!hasSandbox) console.log("left out: messages that wake an agent: it is woken in a sandbox alone");
 const said = { one: [{ say: "FIRST-SAID" }] };
@@ -52,5 +56,51 @@ describe.runIf(hasSandbox)("a message to a session at rest", () => {
     const narrow = await wokenIn("read-only");
     expect(narrow).toEqual({ name: "read-only", hosts: [], model: "model-read-only" });
     expect(await wokenIn("online")).toEqual({ name: "repo-fix", hosts: [], model: "model-online" });
+  });
+});
+
+describe.runIf(hasSandbox)("a person's message to an agent that has ended", () => {
+  const lastAsked = (home: AgentHome) => JSON.stringify(home.model.requests.at(-1)?.body);
+
+  it("wakes it after its work was checked and saved, unless a person does not want that", async () => {
+    await using home = await AgentHome.start({
+      one: [{ call: { bash: { command: "echo done > done" } } }, { say: "FIRST-SAID" }],
+    });
+    // The check ends when it is killed.
+    const marker = `${86_400 + process.pid}`;
+    const file = `checks:\n  - { name: slow, run: sleep ${marker} }\n`;
+    commitFiles(home.main, { "holdfast.yaml": file }, "a slow check");
+    const checks = () => processesWith(`sleep\0${marker}`);
+    await home.run("one", "[[one]]", "--detach");
+    const isVerifying = async () =>
+      (await home.records("one")).some(
+        ({ type, data }) => type === "stage_started" && data["stage"] === "verify",
+      );
+    await until(isVerifying);
+    await until(() => checks().length > 0);
+    const isWoken = async (...words: string[]) =>
+      JSON.parse((await home.holdfast("send", "--json", ...words)).stdout).isWoken;
+    expect(await isWoken("one", "--no-wake", "LEFT-UNREAD")).toBe(false);
+    const late = isWoken("one", "COMES-LATE");
+    await until(async () => (await home.records("one")).some(({ data }) => data["text"] === "COMES-LATE"));
+    for (const pid of checks()) signalIfThere(Number(pid), "SIGKILL");
+    expect(await late).toBe(true);
+    await until(() => lastAsked(home).includes("COMES-LATE"));
+    for (const text of ["FIRST-SAID", "LEFT-UNREAD"]) expect(lastAsked(home)).toContain(text);
+    await home.holdfast("pause", "one");
+  });
+
+  it("reaches it again if it was just leaving", async () => {
+    await using home = await AgentHome.start(said);
+    await home.run("leaving", "do", "--model", "hostile-lingers", "--detach");
+    const isRead = (text: string) => async () =>
+      (await home.records("leaving")).some(({ data }) =>
+        new RegExp(`READ.*${text}`).test(JSON.stringify(data)),
+      );
+    await until(isRead("do"));
+    await home.holdfast("send", "leaving", "COMES-LATE");
+    writeFileSync(home.sessionDir(home.idOf("leaving"), "home", "released"), "");
+    await until(isRead("COMES-LATE"));
+    expect((await home.holdfast("wait", "leaving")).status).toBe(0);
   });
 });

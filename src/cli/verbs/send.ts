@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { HoldfastError } from "../../contract/index.ts";
+import { isLeftUnread } from "../../dispatch/index.ts";
 import { present } from "../../util/index.ts";
 import { note, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
@@ -17,7 +18,7 @@ type Options = CommonOptions & {
 export function command(): Command {
   return verb(
     "send",
-    "Send a message to a session's agent. When this command returns, the message is on disk; the session takes it in once. If the session is at rest and its last task was an agent's, the agent starts again with the message. An agent in a terminal (run -i) does not read messages: use --type, which types the text into its terminal and presses Enter.",
+    "Send a message to a session's agent. When this command returns, the message is on disk; the session takes it in once. If the session is at rest and its last task was an agent's, the agent starts again with the message; if the agent has ended and its work is still being checked or saved, the command waits for that first. An agent in a terminal (run -i) does not read messages: use --type, which types the text into its terminal and presses Enter.",
     [
       "holdfast send fix-login 'the tests are in test/auth'",
       "holdfast send --from review fix-login 'your turn'",
@@ -58,15 +59,24 @@ export function command(): Command {
         ...present({ from, id: options.id }),
       });
       // Only a message from a person wakes a session, never one from another session.
-      const mayWake = options.wake && sent.isNew && !sent.isHeard && from === undefined;
+      const mayWake = options.wake && sent.isNew && from === undefined;
+      const wait = {
+        ...scope(options),
+        onWait: () =>
+          note(
+            `the agent of ${label} has ended, and its work is being saved: after that it goes on with the message`,
+          ),
+      };
+      const isLeft = mayWake && (await isLeftUnread(dispatcher.home, id, sent.message, wait));
       const isWoken =
-        mayWake &&
+        isLeft &&
         (await wake(dispatcher, { id, label }, await holdfast.showSession(id, scope(options)), options));
       if (options.json) return sayJson({ session: id, ...sent, isWoken });
       say(sent.message);
       if (!sent.isNew) return note(`${sent.message} was sent before: nothing was sent now`);
       if (isWoken) return note(`${label} goes on with the message: holdfast attach ${label} shows it`);
-      if (!sent.isHeard) note(`${label} is at rest: the message is on disk, and its next task takes it in`);
+      if (!sent.isHeard || isLeft)
+        note(`${label} is at rest: the message is on disk, and its next task takes it in`);
       if (dispatcher.processOf(id)?.terminal)
         note(
           `the agent of ${label} runs in a terminal and does not read its inbox: the message waits there for an agent that does. To type it into the terminal: holdfast send --type ${label} TEXT`,

@@ -2,12 +2,15 @@
  * Owns the stage in which the agent works. Its adapter drives it. What the session process provides for it is
  * there before the agent's first process and goes after its last.
  *
+ * A message that comes while the agent is leaving is for it, too: an agent that holds a conversation is driven once more,
+ * and goes on with the message.
+ *
  * What a kill leaves: `stage_started` without its end, perhaps an open turn, and files beyond the last
  * checkpoint. An adapter that can go on drives its agent again on these files; otherwise they are saved as
  * the work of an interrupted task.
  */
 import type { Adapter } from "../../agent/index.ts";
-import type { Parked, TaskSpec } from "../../contract/index.ts";
+import type { AgentSpec, Parked, TaskSpec } from "../../contract/index.ts";
 import type { AskedOutcome } from "../in-hand.ts";
 import type { Task } from "../task.ts";
 import type { WorkplaceOptions } from "../workplace.ts";
@@ -58,11 +61,21 @@ export async function act(
   task.openNetwork();
   const joined = await join();
   let parted: Parted = { isOverQuota: false };
-  const end = await adapter
-    .drive(task.workplace({ ...joined.surroundings, cwd, isGoingOn }), agent)
-    .finally(async () => {
-      parted = await joined.part();
-    });
+  const driven = (spec: AgentSpec, isOn: boolean) =>
+    adapter.drive(task.workplace({ ...joined.surroundings, cwd, isGoingOn: isOn }), spec);
+  const drive = async () => {
+    let last = await driven(agent, isGoingOn);
+    for (const tried = new Set<string>(); "prompt" in agent && last.outcome === "done" && !stop.aborted; ) {
+      const late = await joined.surroundings.messages?.next(0, stop);
+      if (!late || tried.has(late.message)) break;
+      tried.add(late.message);
+      last = await driven({ ...agent, prompt: "", continues: true }, false);
+    }
+    return last;
+  };
+  const end = await drive().finally(async () => {
+    parted = await joined.part();
+  });
   await started;
   const { isOverQuota } = parted;
   const parked = end.outcome === "parked" ? end.parked : parted.parked;
