@@ -60,6 +60,7 @@ export interface HomeFile {
   readonly content: string | Buffer;
   /** Whether an existing file is kept. */
   readonly isKept?: boolean;
+  readonly isExecutable?: boolean;
 }
 
 /** A process in the task's sandbox, with all of its children. */

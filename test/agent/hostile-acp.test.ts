@@ -2,8 +2,8 @@
  * Misbehaving agents of the Agent Client Protocol: the task ends, or can be ended, with a clear reason, and
  * the same session goes on with another agent, which gets a summary.
  */
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readTextOr } from "../../src/util/index.ts";
 import { AgentHome } from "../support/agents.ts";
@@ -93,12 +93,24 @@ describe.skipIf(!hasSandbox)("the start of an agent of the Agent Client Protocol
     mkdirSync(home.join("person", ".gemini"), { recursive: true });
     writeFileSync(home.join("person", ".gemini", "GEMINI.md"), "SAY-PLEASE\n");
     writeFileSync(home.join("person", ".gemini", "oauth_creds.json"), "PLANTED\n");
+    const ofPerson = (path: string, mode = 0o644) => {
+      mkdirSync(dirname(home.join("person", path)), { recursive: true });
+      writeFileSync(home.join("person", path), "#!/bin/sh\n", { mode });
+      return path;
+    };
+    const script = ofPerson(".gemini/skills/one/run.sh", 0o755);
+    const plain = ofPerson(".gemini/commands/two.toml");
+    const ofOpencode = ["agents/a.md", "commands/c.md"].map((name) => ofPerson(`.config/opencode/${name}`));
     home.env["HOME"] = home.join("person");
     await home.run("known", "hello", "--agent", "gemini");
     const inHome = (session: string, ...path: string[]) =>
       home.sessionDir(home.idOf(session), "home", ...path);
     expect(readFileSync(inHome("known", ".gemini", "GEMINI.md"), "utf8")).toBe("SAY-PLEASE\n");
     expect(existsSync(inHome("known", ".gemini", "oauth_creds.json"))).toBe(false);
+    const modeOf = (path: string) => statSync(inHome("known", path)).mode & 0o111;
+    expect([modeOf(script), modeOf(plain)]).toEqual([0o111, 0]);
+    await home.run("other", "hello", "--agent", "opencode");
+    for (const path of ofOpencode) expect(existsSync(inHome("other", path)), path).toBe(true);
     const file = "agents: { odd-one: { adapter: acp, command: [stranger, --quiet] } }\n";
     commitFiles(home.main, { "holdfast.yaml": file }, "an agent");
     const { status, stdout } = await home.run("unknown", "hello", "--agent", "odd-one");

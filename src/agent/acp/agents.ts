@@ -24,8 +24,10 @@ const starting: Readonly<Record<string, Starting>> = { opencode, gemini, goose }
 
 /** The user's texts for each agent, as paths from the user's home. */
 const INSTRUCTIONS: Readonly<Record<string, readonly string[]>> = {
-  opencode: ["AGENTS.md", "agent", "command", "skills"].map((name) => `.config/opencode/${name}`),
-  gemini: [".gemini/GEMINI.md"],
+  opencode: ["AGENTS.md", "agent", "agents", "command", "commands", "skills"].map(
+    (name) => `.config/opencode/${name}`,
+  ),
+  gemini: ["GEMINI.md", "commands", "skills"].map((name) => `.gemini/${name}`),
   goose: [".config/goose/.goosehints"],
 };
 
@@ -34,7 +36,7 @@ const INSTRUCTIONS: Readonly<Record<string, readonly string[]>> = {
  * commands.
  */
 const instructionsFor = (agent: string, { isWithoutCommands }: ToolClasses) =>
-  (INSTRUCTIONS[agent] ?? []).filter((path) => !(isWithoutCommands && path.endsWith("/agent")));
+  (INSTRUCTIONS[agent] ?? []).filter((path) => !(isWithoutCommands && /\/agents?$/.test(path)));
 
 export async function startOf(work: Workplace, { agent, command, model }: AcpSpec): Promise<Start> {
   const start = Object.hasOwn(starting, agent) ? starting[agent] : undefined;

@@ -16,12 +16,12 @@ const KEPT = "kept";
 export function giveFiles(dir: string, files: readonly HomeFile[]): void {
   const top = join(dir, NAME);
   rmSync(top, { recursive: true, force: true });
-  for (const { path, content, isKept } of files) {
+  for (const { path, content, isKept, isExecutable } of files) {
     const below = normalize(path);
     if (below.startsWith("..") || below.startsWith("/")) throw new Error(`${path} is not a path below HOME`);
     const to = join(top, isKept ? KEPT : SET, below);
     mkdirSync(dirname(to), { recursive: true, mode: 0o755 });
-    writeFileSync(to, content, { mode: 0o644 });
+    writeFileSync(to, content, { mode: isExecutable ? 0o755 : 0o644 });
   }
 }
 
