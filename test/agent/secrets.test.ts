@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { brokerPlace } from "../../src/broker/wire.ts";
 import { treeOf } from "../../src/process/tree.ts";
-import { readTextOr, signalIfThere } from "../../src/util/index.ts";
+import { identityOf, isAlive, readTextOr, signalIfThere } from "../../src/util/index.ts";
 import { AgentHome, PLANTED_KEY } from "../support/agents.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { until } from "../support/hosts.ts";
@@ -22,9 +22,11 @@ import {
 
 const LOGIN = "sk-ant-oat01-planted-login-7c61e0";
 const REFRESH = "sk-ant-ort01-planted-refresh-92b3fd";
-const SECRETS = [PLANTED_KEY, LOGIN, REFRESH];
 /** In a file that settings.yaml names, for a provider that no agent here uses. */
 const IN_FILE = "sk-planted-in-a-file-1b77d2";
+/** Those that the broker has in its memory. */
+const USED = [PLANTED_KEY, LOGIN, REFRESH];
+const SECRETS = [...USED, IN_FILE];
 /** The agent says and writes this, so it is in every place where the agent could have put a secret. */
 const DECOY = "DECOY-5e1f73";
 const SESSIONS = ["keyed", "logged-in"];
@@ -95,17 +97,20 @@ describe.skipIf(!hasSandbox)("the key and the login of an agent", () => {
     // What a core dump would contain. The control is the broker's memory, which has the secrets; the broker
     // dumps no core.
     if (canReadMemory(broker)) {
-      expect(findInMemory(broker, SECRETS)).toHaveLength(SECRETS.length);
-      for (const pid of pids.filter((one) => one !== broker))
-        expect(findInMemory(pid, [...SECRETS, IN_FILE])).toEqual([]);
+      expect(findInMemory(broker, USED)).toHaveLength(USED.length);
+      for (const pid of pids.filter((one) => one !== broker)) expect(findInMemory(pid, SECRETS)).toEqual([]);
     } else console.log("left out: the memory of processes: this machine does not let it be read");
     expect(readFileSync(`/proc/${broker}/limits`, "utf8")).toMatch(/^Max core file size +0 +0 /m);
     expect(onDisk(home, SECRETS)).toEqual([]);
 
     // One of each crashes: an agent, a session process, the broker.
-    signalIfThere(home.pidsOf("agent", await conversationOf(home, "keyed"))[0] ?? 0, "SIGSEGV");
-    signalIfThere(home.hostPid(home.idOf("logged-in")) ?? 0, "SIGSEGV");
-    signalIfThere(broker, "SIGSEGV");
+    const [agent] = home.pidsOf("agent", await conversationOf(home, "keyed"));
+    const crashing = [agent, home.hostPid(home.idOf("logged-in")), broker].map((pid) => {
+      if (pid === undefined) throw new Error("a process that is to crash is not there");
+      return identityOf(pid);
+    });
+    for (const { pid } of crashing) signalIfThere(pid, "SIGSEGV");
+    for (const one of crashing) await until(() => !isAlive(one));
     await foreground;
     await home.holdfast("wait", "keyed");
     await home.holdfast("resume", "logged-in");
