@@ -1,6 +1,6 @@
 /**
- * Owns `feed.db`: the order in which the records of all sessions of a home are handed to those who follow them together.
- * The journals are the truth, and know no order among each other; the feed numbers their records as they are found.
+ * Owns `feed.db`: one order for the records of all sessions of a home, for programs that follow them together. The
+ * journals are the truth, but have no order among each other. The feed numbers their records as it finds them.
  *
  * stream-1 A follower that continues after a cursor gets every record that follows it, once, also after a crash or when
  *    another process looked meanwhile. Where the feed can't promise that, it refuses the cursor.
@@ -16,7 +16,7 @@ import { type Home, sessionDirOf } from "./home.ts";
 import { transact } from "./index-db.ts";
 
 const FEED_VERSION = 1;
-/** So many records of the past can be continued after. */
+/** A stream can continue after any of the last 100,000 records. */
 const KEPT = 100_000;
 const BATCH = 200;
 
@@ -45,18 +45,21 @@ export class Feed implements Disposable {
   readonly #found = new Map<string, Position>();
   readonly #handedOut = new Map<string, Position>();
 
-  private constructor(home: Home, database: DatabaseSync) {
+  private constructor(home: Home, database: DatabaseSync, id: string) {
     this.#home = home;
     this.#database = database;
-    this.#id = identityOf(database);
+    this.#id = id;
   }
 
   /** A feed that is new begins with what is appended from now on. */
   static async open(home: Home): Promise<Feed> {
-    const path = feedPath(home.dir);
-    const feed = new Feed(home, openDatabase(path));
-    if (feed.#isNew()) await feed.#begin();
-    return feed;
+    const database = openDatabase(feedPath(home.dir));
+    try {
+      return new Feed(home, database, identityOf(database) ?? (await begin(home, database)));
+    } catch (error) {
+      database.close();
+      throw error;
+    }
   }
 
   [Symbol.dispose](): void {
@@ -81,6 +84,11 @@ export class Feed implements Disposable {
       this.#stamps.set(id, stamp);
     }
     this.#database.prepare("DELETE FROM feed WHERE n <= ?").run(this.#lastNumber() - KEPT);
+  }
+
+  /** Fails if the feed can't be continued after this cursor. */
+  assertCursor(cursor: string): void {
+    this.#numberOf(cursor);
   }
 
   /** The records of a user's sessions after a cursor, oldest first; of every user's, where none is named. */
@@ -125,24 +133,6 @@ export class Feed implements Disposable {
     return Number(row?.["seq"] ?? 0);
   }
 
-  #isNew(): boolean {
-    return (
-      this.#database.prepare("SELECT 1 FROM seen LIMIT 1").get() === undefined && this.#lastNumber() === 0
-    );
-  }
-
-  async #begin(): Promise<void> {
-    const heads: [string, string, number][] = [];
-    for (const id of await listSessionIds(this.#home)) {
-      const { state } = await inspectIn(this.#home, id);
-      heads.push([id, state.user, state.seq]);
-    }
-    const put = this.#database.prepare("INSERT OR IGNORE INTO seen (session, user, seq) VALUES (?, ?, ?)");
-    transact(this.#database, () => {
-      for (const head of heads) put.run(...head);
-    });
-  }
-
   /** A session that was removed may come back as an older copy: then it is a new one. */
   #forget(ids: readonly string[]): void {
     const there = new Set(ids);
@@ -160,6 +150,8 @@ export class Feed implements Disposable {
     const user = known === undefined ? await this.#meet(id) : undefined;
     if (known === undefined && user === undefined) return;
     let position = this.#found.get(id) ?? JOURNAL_START;
+    // Nothing was appended since the last look, by whichever process: so there is nothing to read.
+    if (position.seq === 0 && known !== undefined && (await this.#seqOf(id)) === Number(known)) return;
     try {
       for await (const { end } of readDurable(dir, { from: position })) position = end;
     } catch (error) {
@@ -176,6 +168,10 @@ export class Feed implements Disposable {
       for (let seq = from + 1; seq <= position.seq; seq += 1) add.run(id, seq);
       if (position.seq > from) move.run(position.seq, id);
     });
+  }
+
+  async #seqOf(id: SessionId): Promise<number> {
+    return (await inspectIn(this.#home, id)).state.seq;
   }
 
   /** A session that is new. What a fork has of its parent was handed out as the parent's. */
@@ -229,10 +225,27 @@ function tryDatabase(path: string): DatabaseSync {
   }
 }
 
-function identityOf(database: DatabaseSync): string {
-  const add = database.prepare(
+/** Undefined: the feed is new. */
+function identityOf(database: DatabaseSync): string | undefined {
+  const id = database.prepare("SELECT id FROM identity").get()?.["id"];
+  return id === undefined ? undefined : String(id);
+}
+
+/** The identity comes with the heads of all journals, so that a feed that has one has begun. */
+async function begin(home: Home, database: DatabaseSync): Promise<string> {
+  const heads: [string, string, number][] = [];
+  for (const id of await listSessionIds(home)) {
+    const { state } = await inspectIn(home, id);
+    heads.push([id, state.user, state.seq]);
+  }
+  const id = randomBytes(8).toString("hex");
+  const name = database.prepare(
     "INSERT INTO identity (id) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM identity)",
   );
-  add.run(randomBytes(8).toString("hex"));
-  return String(database.prepare("SELECT id FROM identity").get()?.["id"]);
+  const put = database.prepare("INSERT OR IGNORE INTO seen (session, user, seq) VALUES (?, ?, ?)");
+  transact(database, () => {
+    // Another process may have begun it by now.
+    if (name.run(id).changes > 0) for (const head of heads) put.run(...head);
+  });
+  return identityOf(database) ?? id;
 }

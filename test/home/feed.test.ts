@@ -95,6 +95,20 @@ describe("the feed of a home", () => {
     feed[Symbol.dispose]();
   });
 
+  it("stream-1 continues after a cursor from before the first session, also when it is opened again", async () => {
+    using dir = new TempDir();
+    const hf = await openHoldfast({ home: dir.path });
+    const home = await openHome({ home: dir.path });
+    const before = await Feed.open(home);
+    const cursor = before.end();
+    before[Symbol.dispose]();
+    await using session = await hf.openSession();
+    using feed = await Feed.open(home);
+    expect(await all(feed, cursor)).toMatchObject([
+      { session: session.id, record: { type: "session_opened" } },
+    ]);
+  });
+
   it("gives a user only their own sessions, and of a fork only the records after the fork", async () => {
     using dir = new TempDir();
     const hf = await openHoldfast({ home: dir.path });
