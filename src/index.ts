@@ -2,8 +2,6 @@
  * The library. `openHoldfast` opens a home; the rest are the types of what it gives.
  */
 export type {
-  Adapter,
-  AgentEnd,
   AgentProcess,
   AgentTurn,
   Conversation,
@@ -25,7 +23,6 @@ export type {
 } from "./agent/index.ts";
 export type { Api } from "./config/index.ts";
 export {
-  type AgentSpec,
   type Appended,
   type Budget,
   type BudgetLimit,
@@ -36,8 +33,6 @@ export {
   isHoldfastError,
   type Json,
   type JsonObject,
-  type Parked,
-  type ParkReason,
   type ToolClass,
   type ToolsWanted,
   type Usage,
@@ -51,6 +46,7 @@ export {
   type CheckReceipt,
   type Checks,
   type ConversationForms,
+  type CurrentTask,
   type Diff,
   type Expense,
   type Exported,
@@ -73,7 +69,6 @@ export {
   type PersonRequest,
   type Queue,
   type Rebased,
-  type Receipt,
   type RecordOf,
   type ResumeOptions,
   type Returned,
@@ -87,6 +82,7 @@ export {
   type TaskRequest,
   type TaskResult,
   type TaskView,
+  type TornDown,
   type TurnResult,
   type WaitingTask,
   type WaitResult,
@@ -115,4 +111,4 @@ export type {
   Turn,
 } from "./session/index.ts";
 export type { ConflictsIn } from "./task/index.ts";
-export type { Clock, Disk, DiskFile, OnProgress, Progress } from "./util/index.ts";
+export type { OnProgress, Progress } from "./util/index.ts";

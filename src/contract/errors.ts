@@ -29,6 +29,7 @@ export const errorCodes = {
   name_taken: [exitStatus.conflict, "choose another name, or leave it out and one is made"],
   invalid_data: [exitStatus.usage, "correct the fields that the message names"],
   unknown_event: [exitStatus.usage, "for events of your own, use the type custom with a name"],
+  event_reserved: [exitStatus.usage, "for events of your own, use the type custom with a name, or note"],
   record_too_large: [exitStatus.usage, "put long content into one field: a long field is stored as a blob"],
   session_not_found: [exitStatus.notFound, "holdfast ls --all lists the sessions of this user"],
   cursor_unknown: [

@@ -14,6 +14,7 @@ import {
   modelSchema,
   tagsSchema,
 } from "../contract/index.ts";
+import { unknownOption } from "../util/index.ts";
 
 const MAX_TEXT = 200_000;
 
@@ -26,15 +27,19 @@ const line = () => z.string().check(z.minLength(1), z.maxLength(4096));
 const text = () => z.string().check(z.minLength(1), z.maxLength(MAX_TEXT));
 const flag = (description: string) => z.optional(described(z.boolean(), description));
 const named = (description: string) => z.optional(described(line(), description));
+/** Each use of a budget means something else, so each has a form of its own. */
+const budget = (description: string) => described(z.strictObject({ ...budgetSchema.shape }), description);
 
 export const newSessionForm = z.strictObject({
   name: named("Exactly this name; without one, the session is called after its title."),
   title: z.optional(described(z.string().check(z.maxLength(500)), "What it is about.")),
   repo: named("A path in the repo. Without one, its tasks begin with an empty directory."),
-  agent: named("The agent that its tasks go to where they name none."),
-  budget: z.optional(budgetSchema),
-  tags: z.optional(tagsSchema),
-  metadata: z.optional(metadataSchema),
+  agent: named("The agent for tasks that name none."),
+  budget: z.optional(budget("The limits of the session. A limit that is missing is not set.")),
+  tags: z.optional(described(tagsSchema, "Words of your own, to list it by.")),
+  metadata: z.optional(
+    described(metadataSchema, "Names and short texts of your own, which are shown with it."),
+  ),
 });
 
 /** What a task is: exactly one of `prompt`, `command` and `script`. */
@@ -70,7 +75,9 @@ export const taskForm = z.strictObject({
   ),
   priority: z.optional(described(z.int(), "Higher begins earlier. Default: 0.")),
   budget: z.optional(
-    described(budgetSchema, "Limits of the session that are raised before the task begins."),
+    budget(
+      "New limits of the session, set before the task begins, each at least as high as before. Refused while the session runs.",
+    ),
   ),
 });
 /** A task as the library and the API are asked for it. */
@@ -79,10 +86,13 @@ export type TaskRequest = z.infer<typeof taskForm>;
 export const beginForm = z.strictObject({ session: z.optional(newSessionForm), task: taskForm });
 
 export const messageForm = z.strictObject({
-  // How long one may be is the inbox's to say.
+  // The inbox limits the length.
   text: described(z.string().check(z.minLength(1)), "What the agent is told."),
   id: named("`msg_…`: a message that is sent again under the same id arrives once."),
   from: named("The id of the session that sends it; without one, the user does."),
+  wake: flag(
+    "Whether the message starts a task if the session is at rest and its agent is known. Only a user's message does. Default: true.",
+  ),
 });
 
 export const forkForm = z.strictObject({
@@ -94,8 +104,8 @@ export const forkForm = z.strictObject({
 export const mergeForm = z.strictObject({
   into: named("The branch; without one, the one that the checkout is on."),
   isSquashed: flag("As one commit."),
-  isKept: flag("With the agent's own commits."),
-  isReviewed: flag("With `isKept`: a person has looked at these commits."),
+  keepCommits: flag("With the agent's own commits."),
+  isReviewed: flag("With `keepCommits`: a person has looked at these commits."),
   isUnverified: flag("Without checks. That is on record."),
 });
 
@@ -103,15 +113,33 @@ export const branchForm = z.strictObject({ isReviewed: flag("A person has looked
 export const rebaseForm = z.strictObject({
   onto: named("The branch; without one, the one that the checkout is on."),
 });
-export const rewindForm = z.strictObject({ toTurn: z.int().check(z.nonnegative()) });
-export const teardownForm = z.strictObject({
-  dropIgnored: flag("Let go of ignored files beyond the limit."),
+export const rewindForm = z.strictObject({
+  toTurn: described(z.int().check(z.nonnegative()), "The turn; 0 is the beginning."),
 });
-export const budgetForm = budgetSchema;
+export const teardownForm = z.strictObject({
+  dropIgnored: flag("Delete ignored files beyond the limit."),
+});
+export const budgetForm = budget("Amounts to add to limits that are set.");
 export const cancelForm = z.strictObject({
   request: described(line(), "The task's request, or the end of it."),
 });
-export const keepForm = z.strictObject({ isKept: z.boolean() });
+export const keepForm = z.strictObject({
+  isKept: described(z.boolean(), "False: allow retention and gc to archive or delete it again."),
+});
+export const handOffForm = z.strictObject({
+  to: described(line(), "The person who gets the files."),
+  directory: named("The directory to make; without one, a new one beside the repo."),
+});
+export const takeBackForm = z.strictObject({
+  directory: named("Where the files are now, if they were moved."),
+  unchanged: flag("Ignore the person's files: the session continues with the files that it had."),
+});
+const most = (description: string) =>
+  z.optional(described(z.nullable(z.int().check(z.positive())), description));
+export const limitsForm = z.strictObject({
+  maxSessions: most("How many sessions run at the same time; null removes the limit."),
+  maxMemoryBytes: most("How much memory they use together; null removes the limit."),
+});
 export const grantForm = z.strictObject({
   fingerprint: described(line(), "The whole fingerprint of the action."),
 });
@@ -123,11 +151,43 @@ export const noFields = z.strictObject({});
 export function parseForm<T extends z.ZodMiniType>(form: T, value: unknown): z.output<T> {
   const parsed = form.safeParse(value);
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  if (issue?.code === "unrecognized_keys") {
-    const where = issue.path.length > 0 ? `${issue.path.join(".")}.` : "";
-    throw new HoldfastError("invalid_data", `${where}${issue.keys[0]}: there is no such field`);
-  }
-  const field = issue?.path.join(".") || "the input";
-  throw new HoldfastError("invalid_data", `${field}: ${issue?.message}`, { field });
+  const { where, issue } = firstIn(parsed.error);
+  if (issue?.code === "unrecognized_keys")
+    throw new HoldfastError(
+      "invalid_data",
+      `${[...issue.path, issue.keys[0]].join(".")}: there is no such field`,
+    );
+  throw new HoldfastError("invalid_data", `${where || "the input"}: ${issue?.message}`, { field: where });
+}
+
+/** The same for a method of the library, which the message names. */
+export function parseOptions<T extends z.ZodMiniObject>(
+  method: string,
+  form: T,
+  value: unknown,
+): z.output<T> {
+  const parsed = form.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const { where, issue } = firstIn(parsed.error);
+  if (issue?.code === "unrecognized_keys")
+    throw unknownOption([method, ...issue.path].join("."), String(issue.keys[0]), namesIn(form, issue.path));
+  throw new HoldfastError(
+    "invalid_data",
+    where === "" ? `${method}: ${issue?.message}` : `${method}: ${where}: ${issue?.message}`,
+    { field: where },
+  );
+}
+
+function firstIn({ issues: [issue] }: z.core.$ZodError) {
+  return { issue, where: issue?.path.join(".") ?? "" };
+}
+
+/** The names that are possible at this place of a form. */
+function namesIn(form: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
+  const inner = form instanceof z.ZodMiniOptional ? form.def.innerType : form;
+  if (!(inner instanceof z.ZodMiniObject)) return [];
+  const [first, ...rest] = path;
+  if (first === undefined) return Object.keys(inner.shape);
+  const next = inner.shape[String(first)];
+  return next ? namesIn(next, rest) : [];
 }

@@ -3,56 +3,45 @@
  * `OwnedSession`. A `SessionHandle` reaches any session, whichever process owns it.
  */
 import { closeSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import { type Budget, parseUser } from "../contract/index.ts";
 import { Dispatcher, Requests } from "../dispatch/index.ts";
-import { defaultUser, Feed, type SearchHit, type ShownStatus } from "../home/index.ts";
+import { defaultUser, type SearchHit, type ShownStatus } from "../home/index.ts";
 import type { ConflictsIn } from "../task/index.ts";
-import { assertKnown, type Clock, type Disk, type OnProgress, present } from "../util/index.ts";
-import { beginForm, newSessionForm, parseForm, type TaskRequest } from "./forms.ts";
+import { assertKnown, type OnProgress, present } from "../util/index.ts";
+import { beginForm, limitsForm, newSessionForm, parseOptions, type TaskRequest } from "./forms.ts";
+import { type HomeEvent, HomeStream } from "./home-stream.ts";
 import { OwnedSession } from "./owned-session.ts";
-import { type SessionRecord, typed } from "./records.ts";
-import type { Finding, Freed, PersonRequest, SessionView } from "./results.ts";
+import type { SessionRecord } from "./records.ts";
+import type { Finding, Freed } from "./results.ts";
 import { SessionHandle } from "./session.ts";
+import { requestOf } from "./shape.ts";
 import { specOf } from "./task-asked.ts";
 import { viewOf } from "./view.ts";
+import type { PersonRequest, SessionView } from "./views.ts";
 
 /** How a home is opened. */
 export interface HoldfastOptions {
   /** The directory. Default: `HOLDFAST_HOME`, else `~/.holdfast`. */
   readonly home?: string;
-  /** Whose sessions: a filter, not a wall. Default: the name of the OS user. */
+  /** The user whose sessions are reached. Default: the name of the OS user. */
   readonly user?: string;
-  /** Whether a home that is not there is made. Default: true. */
+  /** Whether to make the home if it does not exist. Default: true. */
   readonly create?: boolean;
-  /** What long work is at: files checked out, snapshots packed, an export written. */
+  /** Reports the progress of long operations: files checked out, snapshots packed, an export written. */
   readonly onProgress?: OnProgress;
-  /** For tests: time. */
-  readonly clock?: Clock;
-  /** For tests: the disk. */
-  readonly disk?: Disk;
-  /** For tests: new ids. */
-  readonly newId?: (prefix: string) => string;
 }
-const OPTIONS = [
-  "home",
-  "create",
-  "clock",
-  "disk",
-  "newId",
-  "onProgress",
-  "user",
-] satisfies (keyof HoldfastOptions)[];
 
 /** What a session is opened with. */
 export interface OpenOptions {
   /** Exactly this name. Without one, the session is called after its title. */
   readonly name?: string;
+  /** What the session is about. */
   readonly title?: string;
   /** A path in the repo that its tasks work on. Without one, they begin with an empty directory. */
   readonly repo?: string;
-  /** The agent that its tasks go to where they name none. */
+  /** The agent for tasks that name none. */
   readonly agent?: string;
+  /** The limits of the session. A limit that is missing is not set. */
   readonly budget?: Budget;
   /** Words of your own, to list it by. */
   readonly tags?: readonly string[];
@@ -60,26 +49,31 @@ export interface OpenOptions {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** Which sessions are listed: those that everything said here is true of. */
+/** Which sessions are listed: those that match every member. */
 export interface SessionFilter {
+  /** Sessions with one of these statuses. */
   readonly status?: readonly ShownStatus[];
+  /** Sessions with this agent. */
   readonly agent?: string;
+  /** Sessions of this repo. */
   readonly repo?: string;
-  /** All of these tags. */
+  /** Sessions with all of these tags. */
   readonly tags?: readonly string[];
-  /** All of these names, with these texts. */
+  /** Sessions with all of these names, and these texts. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** How much all sessions of a home may take together; null: no limit. */
+/** How much all sessions of a home may use together. */
 export interface HomeLimits {
+  /** How many sessions run at the same time; null: no limit. */
   readonly maxSessions: number | null;
+  /** How much memory they use together; null: no limit. */
   readonly maxMemoryBytes: number | null;
 }
 
 /** How a session is taken up again. */
 export interface ResumeOptions {
-  /** Limits of its budget, raised before it continues. */
+  /** New limits of the session, each at least as high as before; limits that are missing stay. To add amounts, call `raiseBudget`. */
   readonly budget?: Budget;
   /** Ends the process that has the session, if there is one. */
   readonly takeOver?: boolean;
@@ -87,20 +81,9 @@ export interface ResumeOptions {
   readonly files?: boolean;
 }
 
-/** One record of one of the user's sessions. */
-export interface HomeEvent {
-  /** Pass this as `after` to continue after the record. */
-  readonly cursor: string;
-  readonly session: string;
-  readonly record: SessionRecord;
-}
-
-/** How often the journals of all sessions are looked at: a loop that drives a session itself rings no bell. */
-const LOOK_MS = 100;
-
-/** Opens a home; one that is not there is made. */
+/** Opens a home. Makes it if it does not exist. */
 export async function openHoldfast(options: HoldfastOptions = {}): Promise<Holdfast> {
-  assertKnown(options, OPTIONS);
+  assertKnown("openHoldfast", options, ["home", "user", "create", "onProgress"]);
   const { user = defaultUser(), ...home } = options;
   return new Holdfast(await Dispatcher.open(home), parseUser(user));
 }
@@ -108,7 +91,7 @@ export async function openHoldfast(options: HoldfastOptions = {}): Promise<Holdf
 /** For the server, which answers several users over one dispatcher. */
 export const holdfastOf = (dispatcher: Dispatcher, user: string) => new Holdfast(dispatcher, user);
 
-/** A home: the sessions of one user. Methods fail with a HoldfastError where a failure is to be expected. */
+/** A home: the sessions of one user. A method that fails for an expected reason throws a HoldfastError. */
 export class Holdfast {
   readonly #dispatcher: Dispatcher;
   readonly #user: string;
@@ -127,7 +110,7 @@ export class Holdfast {
   /** Opens a new session, owned by this process. For one with a process of its own, see `begin`. */
   async openSession(options: OpenOptions = {}): Promise<OwnedSession> {
     const { holdfast } = this.#dispatcher;
-    const { repo, ...rest } = parseForm(newSessionForm, options);
+    const { repo, ...rest } = parseOptions("openSession", newSessionForm, options);
     const path = repo === undefined ? undefined : await holdfast.resolveRepo(repo);
     const session = await holdfast.openSession({ ...present({ ...rest, repo: path }), user: this.#user });
     return new OwnedSession(this.#dispatcher, session);
@@ -135,7 +118,7 @@ export class Holdfast {
 
   /** Takes a session up again, owned by this process. A turn that a crash cut off is closed. */
   async resumeSession(id: string, options: ResumeOptions = {}): Promise<OwnedSession> {
-    assertKnown(options, ["budget", "takeOver", "files"]);
+    assertKnown("resumeSession", options, ["budget", "takeOver", "files"]);
     const session = await this.#dispatcher.holdfast.resumeSession(id, { ...options, user: this.#user });
     return new OwnedSession(this.#dispatcher, session);
   }
@@ -145,7 +128,7 @@ export class Holdfast {
     task: TaskRequest,
     session: OpenOptions = {},
   ): Promise<{ readonly session: SessionHandle; readonly request: string }> {
-    const asked = parseForm(beginForm, { task, session });
+    const asked = parseOptions("begin", beginForm, { task, session });
     const { repo, ...rest } = asked.session ?? {};
     const path = repo === undefined ? null : await this.#dispatcher.holdfast.resolveRepo(repo);
     const from = {
@@ -171,7 +154,7 @@ export class Holdfast {
 
   /** The sessions, oldest first. */
   async listSessions(filter: SessionFilter = {}): Promise<SessionView[]> {
-    assertKnown(filter, ["status", "agent", "repo", "tags", "metadata"]);
+    assertKnown("listSessions", filter, ["status", "agent", "repo", "tags", "metadata"]);
     return (await this.#dispatcher.list({ ...filter, user: this.#user })).map(viewOf);
   }
 
@@ -188,69 +171,62 @@ export class Holdfast {
     readonly after?: string;
     readonly signal: AbortSignal;
   }): AsyncGenerator<HomeEvent> {
-    assertKnown(options, ["after", "signal"]);
-    const { signal } = options;
-    using feed = await Feed.open(this.#dispatcher.home);
-    let cursor = options.after ?? feed.end();
-    while (!signal.aborted) {
-      await feed.look();
-      for await (const { record, session, cursor: at } of feed.after(cursor, this.#user)) {
-        cursor = at;
-        yield { cursor, session, record: typed(record) };
-        if (signal.aborted) return;
-      }
-      await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
-    }
+    assertKnown("events", options, ["after", "signal"]);
+    const { after, signal } = options;
+    using stream = await HomeStream.open(this.#dispatcher.home, this.#user, after);
+    yield* stream.records(signal);
   }
 
-  /** Where these words stand in the sessions' messages, tasks and results. */
+  /** Searches the messages, tasks and results of all sessions for these words. */
   search(words: readonly string[], options: { readonly limit?: number } = {}): Promise<SearchHit[]> {
-    assertKnown(options, ["limit"]);
+    assertKnown("search", options, ["limit"]);
     return this.#dispatcher.holdfast.search(words, { ...options, user: this.#user });
   }
 
-  /** What waits for a person in all sessions, the oldest first. */
-  requests(): Promise<PersonRequest[]> {
-    return new Requests(this.#dispatcher).all({ user: this.#user });
+  /** The approvals and questions of all sessions that wait for a person, the oldest first. */
+  async requests(): Promise<PersonRequest[]> {
+    return (await new Requests(this.#dispatcher).all({ user: this.#user })).map(requestOf);
   }
 
-  /** Which sessions will collide when they are merged, repo by repo. */
+  /** The sessions whose work conflicts, with each other or with the branch that they would be merged into, repo by repo. */
   conflicts(): Promise<ConflictsIn[]> {
     return this.#dispatcher.holdfast.findConflicts({ user: this.#user });
   }
 
-  /** Takes a session in from an export. It is paused. */
+  /** Imports a session from an export. It is paused. */
   async importSession(file: string, options: { readonly repo?: string } = {}): Promise<SessionHandle> {
-    assertKnown(options, ["repo"]);
+    assertKnown("importSession", options, ["repo"]);
     return this.#handle(
       await this.#dispatcher.holdfast.importSession(file, { ...options, user: this.#user }),
     );
   }
 
-  /** Frees what no session needs, in the whole home; archives what was closed long ago. */
+  /** Frees what no session needs, in the whole home, and archives sessions that were closed long ago. */
   async collectGarbage(options: { readonly dryRun?: boolean } = {}): Promise<Freed> {
-    assertKnown(options, ["dryRun"]);
+    assertKnown("collectGarbage", options, ["dryRun"]);
     const { freedBytes, done } = await this.#dispatcher.holdfast.gc(options);
     return { freedBytes, steps: done.length };
   }
 
-  /** What this machine can do, and whether every session is whole. */
+  /** Examines what this machine can do, and whether every session is whole. */
   examine(options: { readonly deep?: boolean } = {}): Promise<Finding[]> {
-    assertKnown(options, ["deep"]);
-    return this.#dispatcher.holdfast.examine(options);
+    assertKnown("examine", options, ["deep"]);
+    return this.#dispatcher.holdfast
+      .examine(options)
+      .then((found) => found.map(({ level, what, detail }) => ({ level, what, detail })));
   }
 
-  /** How much all sessions of the home may take together. */
+  /** How much all sessions of the home may use together. */
   limits(): Promise<HomeLimits> {
     return this.#dispatcher.limits();
   }
 
-  /** Sets limits of the home; null lifts one. */
-  setLimits(limits: Partial<HomeLimits>): Promise<void> {
-    return this.#dispatcher.limit(limits);
+  /** Sets limits of the home. Null removes a limit; limits that are missing stay. */
+  async setLimits(limits: Partial<HomeLimits>): Promise<void> {
+    await this.#dispatcher.limit(present(parseOptions("setLimits", limitsForm, limits)));
   }
 
   #handle(id: string): SessionHandle {
-    return new SessionHandle(this.#dispatcher, id, this.#user);
+    return new SessionHandle(id, { dispatcher: this.#dispatcher, scope: { user: this.#user } });
   }
 }

@@ -1,4 +1,5 @@
 export { type AgentOptions, chooseAgent, listAgents } from "./agent-choice.ts";
+export type { ConversationForms } from "./conversation.ts";
 export {
   answerForm,
   beginForm,
@@ -8,6 +9,9 @@ export {
   denyForm,
   forkForm,
   grantForm,
+  handOffForm,
+  keepForm,
+  limitsForm,
   mergeForm,
   messageForm,
   newSessionForm,
@@ -16,13 +20,13 @@ export {
   rebaseForm,
   rewindForm,
   type TaskRequest,
+  takeBackForm,
   taskForm,
   teardownForm,
 } from "./forms.ts";
 export {
   type Holdfast,
   type HoldfastOptions,
-  type HomeEvent,
   type HomeLimits,
   holdfastOf,
   type OpenOptions,
@@ -30,6 +34,7 @@ export {
   type ResumeOptions,
   type SessionFilter,
 } from "./holdfast.ts";
+export { type HomeEvent, HomeStream } from "./home-stream.ts";
 export type { OwnOutcome, OwnTask, TurnResult } from "./own-task.ts";
 export type { OwnEventType, OwnedSession, OwnTaskOptions } from "./owned-session.ts";
 export type { RecordOf, SessionRecord } from "./records.ts";
@@ -37,32 +42,22 @@ export type {
   Audit,
   AuditFinding,
   Branched,
-  ChangeSize,
-  CheckReceipt,
-  Checks,
   Diff,
-  Expense,
   Exported,
   Finding,
   Freed,
   HandOff,
   Merged,
   OutputPart,
-  PersonRequest,
-  Queue,
   Rebased,
-  Receipt,
   Returned,
   Sent,
-  SessionView,
-  Spent,
   TaskResult,
-  TaskView,
+  TornDown,
   Waited as WaitResult,
-  WaitingTask,
   WatchEvent,
 } from "./results.ts";
-export type { Artifact, ConversationForms, SessionHandle } from "./session.ts";
+export type { SessionHandle } from "./session.ts";
 export type { SessionWork } from "./session-work.ts";
 export {
   type CommandEnding,
@@ -71,4 +66,19 @@ export {
   statusOfOutcome,
   statusOfPark,
 } from "./task-outcome.ts";
+export type {
+  Artifact,
+  ChangeSize,
+  CheckReceipt,
+  Checks,
+  CurrentTask,
+  Expense,
+  PersonRequest,
+  Queue,
+  SessionView,
+  Spent,
+  TaskView,
+  WaitingTask,
+} from "./views.ts";
 export { type Waited, waitFor } from "./waiting.ts";
+export { wake } from "./waking.ts";

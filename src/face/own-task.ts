@@ -6,10 +6,13 @@ import { HoldfastError } from "../contract/index.ts";
 import type { Task } from "../task/index.ts";
 import { assertKnown } from "../util/index.ts";
 import type { TaskResult } from "./results.ts";
+import { resultOf } from "./shape.ts";
 
 /** How a command of a turn ended. */
 export interface TurnResult {
+  /** Its exit status; null if a signal ended it. */
   readonly exitCode: number | null;
+  /** The signal that ended it; null if it exited by itself. */
   readonly signal: string | null;
   /** Whether the turn was ended from outside. */
   readonly isInterrupted: boolean;
@@ -48,7 +51,7 @@ export class OwnTask {
     command: readonly string[],
     options: { readonly onOutput?: (chunk: Buffer, stream: OutputStream) => void } = {},
   ): Promise<TurnResult> {
-    assertKnown(options, ["onOutput"]);
+    assertKnown("runTurn", options, ["onOutput"]);
     const { exitCode, signal, isInterrupted } = await this.#task.runTurn(command, options);
     return { exitCode, signal, isInterrupted };
   }
@@ -61,8 +64,11 @@ export class OwnTask {
   /** Ends the task: the checks run, and the work goes to the session's branch if they pass. */
   async end(outcome: OwnOutcome): Promise<TaskResult> {
     if (!OUTCOMES.includes(outcome))
-      throw new HoldfastError("invalid_data", `outcome: one of ${OUTCOMES.join(", ")} is needed`);
-    return this.#task.end(outcome);
+      throw new HoldfastError(
+        "invalid_data",
+        `end: there is no outcome ${outcome}; the outcomes are ${OUTCOMES.join(", ")}`,
+      );
+    return resultOf(await this.#task.end(outcome));
   }
 
   /** Ends all processes of the task, and leaves its files for the next process that continues it. */

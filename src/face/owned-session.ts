@@ -2,14 +2,21 @@
  * Owns a session as the process that drives it has it: what is written to it, its turns, its task, its end. Only the
  * owner can do this, and a session has one owner; what can be asked of any session stands in session.ts.
  */
-import type { Appended, Budget, EventData, EventType, JsonObject } from "../contract/index.ts";
+import {
+  type Appended,
+  type Budget,
+  type EventData,
+  HoldfastError,
+  type JsonObject,
+} from "../contract/index.ts";
 import type { Dispatcher } from "../dispatch/index.ts";
 import type { BudgetLeft, Session, Turn } from "../session/index.ts";
 import { assertKnown } from "../util/index.ts";
+import { budgetForm, parseOptions } from "./forms.ts";
 import { OwnTask } from "./own-task.ts";
 import { type SessionRecord, typed } from "./records.ts";
 
-/** How a task of one's own begins. */
+/** How a task begins that a loop drives by itself. */
 export interface OwnTaskOptions {
   /** What it is about, for the commit of its work. Default: the session's title. */
   readonly asked?: string;
@@ -35,11 +42,17 @@ const OWN_TASK = [
   ...(["lane", "onSetup", "sandbox", "signal"] as const),
 ] satisfies (keyof OwnTaskOptions)[];
 
-/** The events that a harness may append. What a session is, is recorded by its home alone. */
-export type OwnEventType = Exclude<
-  EventType,
-  "session_opened" | "session_forked" | "session_imported" | "session_archived"
->;
+/** The events that a harness may append as they are. Holdfast records all others where they happen. */
+export type OwnEventType =
+  | "context_compacted"
+  | "custom"
+  | "fact_remembered"
+  | "fact_revoked"
+  | "task_planned";
+const OWN_EVENTS: readonly string[] = [
+  ...(["context_compacted", "custom", "fact_remembered"] as const),
+  ...(["fact_revoked", "task_planned"] as const),
+] satisfies OwnEventType[];
 
 /** A session that this process owns, until it pauses, closes or releases it. */
 export class OwnedSession implements AsyncDisposable {
@@ -67,8 +80,14 @@ export class OwnedSession implements AsyncDisposable {
     return this.#session.state.turns;
   }
 
-  /** Appends one record. Resolves when the record is on disk. */
-  append<T extends OwnEventType>(type: T, data: EventData<T>): Promise<Appended> {
+  /** Appends one record of an event that a harness may append. Resolves when the record is on disk. */
+  async append<T extends OwnEventType>(type: T, data: EventData<T>): Promise<Appended> {
+    if (!OWN_EVENTS.includes(type))
+      throw new HoldfastError(
+        "event_reserved",
+        `append: a harness can't append ${type}; it can append ${OWN_EVENTS.join(", ")}`,
+        { type },
+      );
     return this.#session.append(type, data);
   }
 
@@ -79,7 +98,7 @@ export class OwnedSession implements AsyncDisposable {
 
   /** Begins a turn. Fails with `budget_reached` where nothing is left of the budget. */
   beginTurn(input: string, options: { readonly by?: string } = {}): Promise<Turn> {
-    assertKnown(options, ["by"]);
+    assertKnown("beginTurn", options, ["by"]);
     return this.#session.beginTurn(input, options);
   }
 
@@ -88,9 +107,10 @@ export class OwnedSession implements AsyncDisposable {
     return this.#session.budgetLeft();
   }
 
-  /** Raises limits of the budget. A session that its budget had paused continues. */
-  raiseBudget(budget: Budget): Promise<void> {
-    return this.#session.raiseBudget(budget);
+  /** Raises limits of the budget by these amounts. What the budget had stopped continues. */
+  async raiseBudget(amounts: Budget): Promise<void> {
+    parseOptions("raiseBudget", budgetForm, amounts);
+    await this.#session.raiseOwnBudgetBy(amounts);
   }
 
   /** Calls the observer with every record once it is on disk, until the function that it returns is called. */
@@ -100,7 +120,7 @@ export class OwnedSession implements AsyncDisposable {
 
   /** Begins a task: a capsule of the session's repo, for turns that work on files. */
   async startTask(options: OwnTaskOptions = {}): Promise<OwnTask> {
-    assertKnown(options, OWN_TASK);
+    assertKnown("startTask", options, OWN_TASK);
     return new OwnTask(await this.#dispatcher.holdfast.startTask(this.#session, options));
   }
 

@@ -1,189 +1,60 @@
 /**
- * Owns what the library's methods return: small forms of their own, so that what is inside may change.
+ * Owns what the library's methods return besides the views of a session: small forms of their own, so that what is inside
+ * may change.
  */
-import type { Budget } from "../contract/index.ts";
 import type { Progress } from "../util/index.ts";
 import type { SessionRecord } from "./records.ts";
-
-/** Tokens, money, time and turns that were spent. */
-export interface Spent {
-  /** Without those that were read from a cache or written to one. */
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly cacheReadTokens: number;
-  readonly cacheWriteTokens: number;
-  readonly usd: number;
-  readonly durationMs: number;
-  readonly turns: number;
-}
-
-/** What one turn or one metered request spent. */
-export interface Expense extends Spent {
-  readonly at: string;
-  /** The agent of the task; null for a command. */
-  readonly agent: string | null;
-  /** The model that was asked; null where a turn did not name it. */
-  readonly model: string | null;
-  /** Whether the money is counted: the price of the model was known. */
-  readonly isPriced: boolean;
-}
-
-/** How much a change is. */
-export interface ChangeSize {
-  readonly files: number;
-  readonly insertions: number;
-  readonly deletions: number;
-}
-
-/** A task of a session, as it stands. */
-export interface TaskView {
-  readonly number: number;
-  /** The request that queued it; null where a loop drives it by itself. */
-  readonly request: string | null;
-  /** Null while the task is open. */
-  readonly outcome: string | null;
-  readonly lane: string | null;
-  readonly base: string | null;
-  /** What its checks add up to, and the tree that they ran on; null before they ran. */
-  readonly verified: { readonly tree: string; readonly verdict: string } | null;
-  /** Why the task stands still, and until when; null while it is not parked. */
-  readonly parked: { readonly reason: string; readonly until: string | null } | null;
-  /** How much its work is; null until the task ends. */
-  readonly changed: ChangeSize | null;
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-  /** The branch and the commit that its work was published as; null while it was not. */
-  readonly branch: string | null;
-  readonly commit: string | null;
-}
-
-/** A session, as it stands. */
-export interface SessionView {
-  readonly id: string;
-  readonly user: string;
-  readonly name: string | null;
-  readonly title: string | null;
-  readonly agent: string | null;
-  readonly repo: string | null;
-  readonly tags: readonly string[];
-  readonly metadata: Readonly<Record<string, string>>;
-  /** In one word: `working`, `waiting for you`, `done`, `interrupted` and so on, as `holdfast ls` shows it. */
-  readonly standing: string;
-  /** What it waits for, or why it is paused. */
-  readonly why: string | null;
-  /** The process that holds the session now. */
-  readonly pid: number | null;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-  readonly turns: number;
-  readonly records: number;
-  readonly budget: Budget;
-  readonly spent: Spent;
-  /** Its latest task, or the one that was asked for. */
-  readonly task: TaskView | null;
-  /** Tasks that wait. */
-  readonly queue: number;
-  /** Messages that its agent has not read. */
-  readonly unread: number;
-  readonly isKept: boolean;
-  readonly parent: { readonly id: string; readonly turn: number } | null;
-  /** Where its journal is damaged; null where it is not. */
-  readonly damage: { readonly file: string; readonly offset: number; readonly reason: string } | null;
-}
-
-/** The checks of a task: one receipt for each that ran. */
-export interface Checks {
-  /** The tree of the task's work. Receipts of another tree do not count. */
-  readonly tree: string | null;
-  readonly verdict: string | null;
-  readonly receipts: readonly CheckReceipt[];
-}
-
-/** What one check reported, and of which tree. */
-export interface CheckReceipt {
-  readonly check: string;
-  readonly tree: string;
-  readonly passed: boolean;
-  readonly exitCode: number | null;
-  readonly reason: string | null;
-  readonly command: string;
-  readonly durationMs: number;
-  readonly at: string;
-  readonly output: string;
-}
+import type { ChangeSize } from "./views.ts";
 
 /** What a task changed. */
 export interface Diff {
+  /** The change as a git patch. */
   readonly patch: Buffer;
+  /** The size of the change. */
   readonly stat: ChangeSize;
+  /** The commit that the work is compared with; null if that is not a commit. */
   readonly base: string | null;
+  /** The tree of the work. */
   readonly tree: string;
 }
 
 /** Something that happens in a session while it is watched. */
 export type WatchEvent =
+  /** A record is durable. */
   | { readonly kind: "record"; readonly record: SessionRecord }
+  /** A command wrote this. */
   | { readonly kind: "output"; readonly stream: "stdout" | "stderr" | "setup"; readonly chunk: Buffer }
-  /** Long work is at this; null: at none any more. */
+  /** The progress of a long operation; null: none is under way any more. */
   | { readonly kind: "progress"; readonly step: Progress | null }
-  /** The task was kept from this host. */
+  /** The sandbox refused this host. */
   | { readonly kind: "refused"; readonly host: string }
-  /** It is in the line, for this reason. */
+  /** The session is in the line, for this reason. */
   | { readonly kind: "waits"; readonly reason: string }
   /** No process has the session any more. */
   | { readonly kind: "left" };
 
 /** A part of what a task wrote. */
 export type OutputPart =
-  /** Without a stream: both, as they came. */
+  /** Without a stream: both, in the order in which they came. */
   | { readonly kind: "output"; readonly stream: "stdout" | "stderr" | null; readonly chunk: Buffer }
-  /** `cut`: the limit was reached. `excerpt`: the beginning and the end follow. `goes_on`: the task is not over. */
+  /** `cut`: the limit was reached. `excerpt`: only the beginning and the end follow. `goes_on`: the task is not over. */
   | { readonly kind: "note"; readonly about: "cut" | "excerpt" | "goes_on" };
-
-/** A task that waits in a session's queue. */
-export interface WaitingTask {
-  readonly request: string;
-  readonly priority: number;
-  readonly at: string;
-  /** Its title or its command, without secrets. */
-  readonly asked: string;
-  /** Why it does not begin; null where nothing keeps it. */
-  readonly why: string | null;
-}
-
-/** The task that is under way, and those that wait. */
-export interface Queue {
-  readonly current: {
-    readonly task: number;
-    readonly request: string;
-    readonly parked: string | null;
-  } | null;
-  readonly waiting: readonly WaitingTask[];
-}
-
-/** An approval or a question that waits for a person. */
-export interface PersonRequest {
-  readonly kind: "approval" | "question";
-  readonly id: string;
-  readonly session: string;
-  readonly task: number | null;
-  readonly at: string;
-  readonly expiresAt: string | null;
-  /** The whole record: for an approval, the action, its fingerprint and its tree; for a question, the text. */
-  readonly data: Readonly<Record<string, unknown>>;
-}
 
 /** A message that is on disk. */
 export interface Sent {
+  /** The id of the message. */
   readonly message: string;
-  /** False: a message was sent under this id before, and this one was not. */
+  /** False: a message was sent under this id before, so this one was not sent. */
   readonly isNew: boolean;
-  /** Whether a process takes it in now; otherwise it waits until the session continues. */
+  /** Whether a process takes the message in now. Otherwise it waits until the session continues. */
   readonly isHeard: boolean;
+  /** Whether the message started a task, because the session was at rest. */
+  readonly isWoken: boolean;
 }
 
 /** How a wait ended. */
 export interface Waited {
+  /** The number of the task that was waited for; null if there was none. */
   readonly task: number | null;
   /** The outcome of the task; or `parked`, `halted`, `refused`, `waits`, `none`. */
   readonly outcome: string;
@@ -191,86 +62,117 @@ export interface Waited {
   readonly why?: string;
   /** The exit status that `holdfast run` would have had. */
   readonly status: number;
+  /** The exit status of the task's last command; null without one. */
   readonly exitCode: number | null;
+  /** The signal that ended the task's last command; null without one. */
   readonly signal: string | null;
 }
 
-/** How a task of one's own ended. */
+/** How a task ended that a loop drove by itself. */
 export interface TaskResult {
+  /** The number of the task. */
   readonly task: number;
+  /** `done`, `failed` or `cancelled`; `unverified`: done, but no check confirmed it; `needs_review`: a person has to look at the work. */
   readonly outcome: string;
+  /** The tree of the work. */
   readonly tree: string;
+  /** The size of the work. */
   readonly stat: ChangeSize;
+  /** The path of the file that has the work as a git patch. */
   readonly patch: string;
-  /** Null where there was nothing to publish, or the work was held back. */
+  /** The session's branch; null if there was nothing to publish, or the work was held back. */
   readonly branch: string | null;
-  /** Why work that should be on the branch is not. */
+  /** Why work that should be on the branch is not there. */
   readonly unpublished: { readonly code: string; readonly reason: string } | null;
 }
 
 /** Work that is on the session's branch. */
 export interface Branched {
+  /** The session's branch. */
   readonly branch: string;
+  /** The commit that has the work. */
   readonly commit: string;
-  /** False where the branch had all of it before. */
+  /** False: the branch already had all of it. */
   readonly isNew: boolean;
 }
 
 /** Work that was merged. */
 export interface Merged {
+  /** The branch that has the work now. */
   readonly into: string;
-  /** The commit that the branch is at now. */
+  /** The new tip of that branch. */
   readonly commit: string;
+  /** The number of commits that were added to it. */
   readonly commits: number;
+  /** The verdict of the checks on the merged tree. */
   readonly verdict: string;
-  /** False where the branch had all of it before. */
+  /** False: the branch already had all of it. */
   readonly isNew: boolean;
 }
 
-/** Work that stands on a newer commit now. */
+/** Work that was put on a newer commit. */
 export interface Rebased {
+  /** The branch that the work is based on now. */
   readonly onto: string;
+  /** The session's branch. */
   readonly branch: string;
+  /** The new tip of the session's branch. */
   readonly commit: string;
-  /** False where it stood there before. */
+  /** False: the work was based on that commit before. */
   readonly isNew: boolean;
 }
 
-/** What a teardown gave back. */
-export interface Receipt {
+/** A capsule that was removed. */
+export interface TornDown {
+  /** The task whose capsule it was. */
   readonly task: number;
+  /** The snapshot that has the files; null if they were missing, and no snapshot of them was ever taken. */
   readonly snapshot: string | null;
+  /** The number of bytes that were freed. */
   readonly freedBytes: number;
+  /** The ports that the capsule gave back. */
   readonly ports: readonly number[];
-  /** Ignored files beyond the limit: they are gone. */
+  /** Ignored files beyond the limit. They are deleted. */
   readonly omitted: readonly string[];
 }
 
-/** Where a person has the files. */
+/** Files that a person has for a while. */
 export interface HandOff {
+  /** The directory in which the files are. */
   readonly directory: string;
+  /** The person who has them. */
   readonly to: string;
 }
 
-/** What a person gave back. */
+/** Files that a person gave back. */
 export interface Returned {
+  /** The turn that has the person's changes. */
   readonly turn: number;
+  /** Whether the person changed any file. */
   readonly isChanged: boolean;
+  /** The branch that has the changes as a commit of their own; null if none has. */
   readonly branch: string | null;
 }
 
 /** What an audit found. */
 export interface Audit {
+  /** Whether nothing is damaged. */
   readonly isSound: boolean;
+  /** The number of artifacts that were checked. */
   readonly artifacts: number;
+  /** The number of snapshots that were checked. */
   readonly snapshots: number;
+  /** The places that are damaged. */
   readonly findings: readonly AuditFinding[];
 }
 
 /** One place that is damaged. */
 export interface AuditFinding {
+  /** The file, by its path from the session's directory. */
   readonly file: string;
+  /** The byte at which the damage begins. */
   readonly offset: number;
+  /** What is wrong. */
   readonly reason: string;
 }
 
@@ -282,13 +184,18 @@ export interface Exported {
 
 /** What was freed. */
 export interface Freed {
+  /** The number of bytes. */
   readonly freedBytes: number;
+  /** The number of things that were removed or archived. */
   readonly steps: number;
 }
 
 /** Something about the machine or the home that a person should know. */
 export interface Finding {
+  /** `ok`, something to know, or something that has to be repaired. */
   readonly level: "ok" | "note" | "bad";
+  /** What was examined. */
   readonly what: string;
+  /** What was found. */
   readonly detail: string;
 }

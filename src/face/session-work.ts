@@ -2,107 +2,110 @@
  * Owns the part of a session's handle that is about its work and its upkeep: published, merged, put away, handed over,
  * checked, exported.
  */
-import type { Dispatcher } from "../dispatch/index.ts";
 import { assertKnown, present } from "../util/index.ts";
-import { branchForm, mergeForm, parseForm, rebaseForm, rewindForm, teardownForm } from "./forms.ts";
-import type { Audit, Branched, Exported, HandOff, Merged, Rebased, Receipt, Returned } from "./results.ts";
+import { branchForm, mergeForm, parseOptions, rebaseForm, rewindForm, teardownForm } from "./forms.ts";
+import { reachOf } from "./reach.ts";
+import type { Audit, Branched, Exported, HandOff, Merged, Rebased, Returned, TornDown } from "./results.ts";
+import { branchedOf, handOffOf, mergedOf, rebasedOf, returnedOf, tornDownOf } from "./shape.ts";
 
 /** What can be done with a session's work, whether a process has it or not. */
 export class SessionWork {
   /** The id of the session. */
   readonly id: string;
-  /** @internal */
-  protected readonly dispatcher: Dispatcher;
-  /** @internal */
-  protected readonly scope: { readonly user: string };
 
   /** @internal */
-  constructor(dispatcher: Dispatcher, id: string, user: string) {
-    this.dispatcher = dispatcher;
+  constructor(id: string) {
     this.id = id;
-    this.scope = { user };
   }
 
   /** Publishes its work to the session's branch, also that of a task that failed, or after a person reviewed it. */
-  branch(options: { readonly isReviewed?: boolean } = {}): Promise<Branched> {
-    const { isReviewed } = parseForm(branchForm, options);
-    return this.#holdfast.branchSession(this.id, { ...this.scope, ...present({ isReviewed }) });
+  async branch(options: { readonly isReviewed?: boolean } = {}): Promise<Branched> {
+    const { isReviewed } = parseOptions("branch", branchForm, options);
+    return branchedOf(
+      await this.#holdfast.branchSession(this.id, { ...this.#scope, ...present({ isReviewed }) }),
+    );
   }
 
   /** Merges its work into a branch of the user's: replayed there, checked, and the branch moved forward. */
-  merge(
+  async merge(
     options: {
       /** The branch. Default: the one that the checkout is on. */
       readonly into?: string;
       /** As one commit. */
       readonly isSquashed?: boolean;
       /** With the agent's own commits. */
-      readonly isKept?: boolean;
-      /** With `isKept`: a person has looked at these commits. */
+      readonly keepCommits?: boolean;
+      /** With `keepCommits`: a person has looked at these commits. */
       readonly isReviewed?: boolean;
       /** Without checks. That is on record. */
       readonly isUnverified?: boolean;
     } = {},
   ): Promise<Merged> {
-    return this.#holdfast.mergeSession(this.id, { ...this.scope, ...present(parseForm(mergeForm, options)) });
+    const { keepCommits, ...rest } = parseOptions("merge", mergeForm, options);
+    const merging = { ...this.#scope, ...present({ ...rest, isKept: keepCommits }) };
+    return mergedOf(await this.#holdfast.mergeSession(this.id, merging));
   }
 
   /** Puts its unmerged work on a newer commit of a branch of the user's. */
-  rebase(options: { readonly onto?: string } = {}): Promise<Rebased> {
-    const { onto } = parseForm(rebaseForm, options);
-    return this.#holdfast.rebaseSession(this.id, { ...this.scope, onto });
+  async rebase(options: { readonly onto?: string } = {}): Promise<Rebased> {
+    const { onto } = parseOptions("rebase", rebaseForm, options);
+    return rebasedOf(await this.#holdfast.rebaseSession(this.id, { ...this.#scope, onto }));
   }
 
   /** Takes files, HOME and conversation back to the end of a turn, or forward again. */
   async rewind(toTurn: number): Promise<void> {
-    parseForm(rewindForm, { toTurn });
-    await this.dispatcher.withoutProcess(this.id, this.scope, () =>
-      this.#holdfast.rewindSession(this.id, toTurn, this.scope),
+    parseOptions("rewind", rewindForm, { toTurn });
+    await this.#dispatcher.withoutProcess(this.id, this.#scope, () =>
+      this.#holdfast.rewindSession(this.id, toTurn, this.#scope),
     );
   }
 
-  /** Takes the capsule away; all of it is in a snapshot first. */
-  teardown(options: { readonly dropIgnored?: boolean } = {}): Promise<Receipt> {
-    const { dropIgnored } = parseForm(teardownForm, options);
-    return this.dispatcher.withoutProcess(this.id, this.scope, () =>
-      this.#holdfast.tearDownSession(this.id, { ...this.scope, ...present({ dropIgnored }) }),
+  /** Removes its capsule after a snapshot. `dropIgnored`: ignored files beyond the limit are deleted. */
+  async teardown(options: { readonly dropIgnored?: boolean } = {}): Promise<TornDown> {
+    const { dropIgnored } = parseOptions("teardown", teardownForm, options);
+    const tornDown = await this.#dispatcher.withoutProcess(this.id, this.#scope, () =>
+      this.#holdfast.tearDownSession(this.id, { ...this.#scope, ...present({ dropIgnored }) }),
     );
+    return tornDownOf(tornDown);
   }
 
   /** Undoes a teardown. */
   async restore(): Promise<void> {
-    await this.#holdfast.restoreSession(this.id, this.scope);
+    await this.#holdfast.restoreSession(this.id, this.#scope);
   }
 
   /** Gives a person the files, in a directory with a git of its own. */
-  handOff(options: { readonly to: string; readonly directory?: string }): Promise<HandOff> {
-    assertKnown(options, ["to", "directory"]);
-    return this.dispatcher.withoutProcess(this.id, this.scope, () =>
-      this.#holdfast.handOffSession(this.id, { ...this.scope, ...options }),
+  async handOff(options: { readonly to: string; readonly directory?: string }): Promise<HandOff> {
+    assertKnown("handOff", options, ["to", "directory"]);
+    const handOff = await this.#dispatcher.withoutProcess(this.id, this.#scope, () =>
+      this.#holdfast.handOffSession(this.id, { ...this.#scope, ...options }),
     );
+    return handOffOf(handOff);
   }
 
   /** Takes what the person changed as a turn of theirs. */
-  takeBack(options: { readonly directory?: string; readonly unchanged?: boolean } = {}): Promise<Returned> {
-    assertKnown(options, ["directory", "unchanged"]);
-    return this.#holdfast.takeBackSession(this.id, { ...this.scope, ...options });
+  async takeBack(
+    options: { readonly directory?: string; readonly unchanged?: boolean } = {},
+  ): Promise<Returned> {
+    assertKnown("takeBack", options, ["directory", "unchanged"]);
+    return returnedOf(await this.#holdfast.takeBackSession(this.id, { ...this.#scope, ...options }));
   }
 
   /** Compresses it and puts it away; what runs is ended first. */
   async archive(): Promise<void> {
-    await this.dispatcher.archive(this.id, this.scope);
+    await this.#dispatcher.archive(this.id, this.#scope);
   }
 
-  /** Removes it for good. Refused while it has work that is nowhere else, unless `force` is set. */
+  /** Removes it for good. Refused while it has work that exists only in this session, unless `force` is set. */
   async remove(options: { readonly force?: boolean; readonly branches?: boolean } = {}): Promise<void> {
-    assertKnown(options, ["force", "branches"]);
-    await this.dispatcher.remove(this.id, { ...this.scope, ...options });
+    assertKnown("remove", options, ["force", "branches"]);
+    await this.#dispatcher.remove(this.id, { ...this.#scope, ...options });
   }
 
   /** Checks every byte of its journal, blobs and artifacts; with `deep`, of its snapshots too. */
   async audit(options: { readonly deep?: boolean } = {}): Promise<Audit> {
-    assertKnown(options, ["deep"]);
-    const audit = await this.#holdfast.auditSession(this.id, { ...this.scope, ...options });
+    assertKnown("audit", options, ["deep"]);
+    const audit = await this.#holdfast.auditSession(this.id, { ...this.#scope, ...options });
     const { artifacts, snapshots, findings } = audit;
     const places = findings.map(({ file, offset, reason }) => ({ file, offset, reason }));
     return { isSound: findings.length === 0, artifacts, snapshots, findings: places };
@@ -110,32 +113,40 @@ export class SessionWork {
 
   /** Makes a new session of what is good in a damaged one, and returns its id; null where only a cache was wrong. */
   async repair(): Promise<string | null> {
-    return (await this.#holdfast.repairSession(this.id, this.scope)).session;
+    return (await this.#holdfast.repairSession(this.id, this.#scope)).session;
   }
 
   /** Writes it to a file that another home can import. Files with a secret are left out and named, unless `withHome` is set. */
   async export(to: string, options: { readonly withHome?: boolean } = {}): Promise<Exported> {
-    assertKnown(options, ["withHome"]);
-    const { leftOut } = await this.#holdfast.exportSession(this.id, to, { ...this.scope, ...options });
-    return { leftOut };
+    assertKnown("export", options, ["withHome"]);
+    const { leftOut } = await this.#holdfast.exportSession(this.id, to, { ...this.#scope, ...options });
+    return { leftOut: leftOut.map(({ path, rules }) => ({ path, rules })) };
   }
 
   /** How many bytes it takes of the disk. What snapshots share with others is not counted. */
   async diskBytes(): Promise<number> {
-    return (await this.#holdfast.diskUse(this.id, this.scope)).total;
+    return (await this.#holdfast.diskUse(this.id, this.#scope)).total;
   }
 
   /** Gives it another token; the one that its processes had opens nothing any more. */
   rotateToken(): Promise<void> {
-    return this.dispatcher.rotateToken(this.id, this.scope);
+    return this.#dispatcher.rotateToken(this.id, this.#scope);
   }
 
   /** Takes its token away: its processes reach neither their tools nor a model. */
   revokeToken(): Promise<void> {
-    return this.dispatcher.revokeToken(this.id, this.scope);
+    return this.#dispatcher.revokeToken(this.id, this.#scope);
+  }
+
+  get #dispatcher() {
+    return reachOf(this).dispatcher;
+  }
+
+  get #scope() {
+    return reachOf(this).scope;
   }
 
   get #holdfast() {
-    return this.dispatcher.holdfast;
+    return this.#dispatcher.holdfast;
   }
 }

@@ -1,86 +1,54 @@
 /**
- * Owns what can be asked of any session, whether a process has it or not: look, speak, begin and end work, keep it. It
- * owns nothing itself: whatever has to be written, the session's own process writes, or this one as its owner for a moment.
+ * Owns what can be asked of any session, whether a process has it or not: look, speak, begin and end work, keep it. The
+ * session's own process writes what has to be written. If there is none, this process does, as the owner for a moment.
  */
 import { closeSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Budget, HoldfastError, type JournalRecord, parseSessionId } from "../contract/index.ts";
-import { type Dispatcher, Requests } from "../dispatch/index.ts";
+import { Requests } from "../dispatch/index.ts";
 import { sessionDirOf } from "../home/index.ts";
-import {
-  type AiSdkMessage,
-  type AnthropicConversation,
-  aiSdkForm,
-  anthropicForm,
-  conversationOf,
-  expensesIn,
-  type HistoryTurn,
-  type ModelMessage,
-  type OpenAiMessage,
-  openAiForm,
-  textIn,
-} from "../session/index.ts";
+import { conversationOf, expensesIn, type HistoryTurn, textIn } from "../session/index.ts";
 import { readReceipts } from "../task/index.ts";
 import { artifactsDir, assertKnown, present } from "../util/index.ts";
-import { forkForm, keepForm, messageForm, parseForm, type TaskRequest, taskForm } from "./forms.ts";
+import { type ConversationForms, conversationForms } from "./conversation.ts";
+import {
+  budgetForm,
+  forkForm,
+  keepForm,
+  messageForm,
+  parseOptions,
+  type TaskRequest,
+  taskForm,
+} from "./forms.ts";
+import { giveReach, type Reach, reachOf } from "./reach.ts";
 import { type SessionRecord, typed } from "./records.ts";
-import type {
-  Checks,
-  Diff,
-  Expense,
-  OutputPart,
-  PersonRequest,
-  Queue,
-  Sent,
-  SessionView,
-  Waited,
-  WatchEvent,
-} from "./results.ts";
+import type { Diff, OutputPart, Sent, Waited, WatchEvent } from "./results.ts";
 import { SessionWork } from "./session-work.ts";
+import { currentOf, diffOf, receiptOf, requestOf, waitedOf, waitingOf } from "./shape.ts";
 import { specOf } from "./task-asked.ts";
 import { viewOf } from "./view.ts";
+import type { Artifact, Checks, Expense, PersonRequest, Queue, SessionView } from "./views.ts";
 import { waitFor } from "./waiting.ts";
-
-/** A file that a task left: its patch, its output, the receipts of its checks, its summary and others. */
-export interface Artifact {
-  readonly task: number;
-  readonly name: string;
-  readonly bytes: number;
-  readonly sha256: string;
-}
-
-const FORMS = {
-  plain: (conversation: ModelMessage[]) => conversation,
-  anthropic: anthropicForm,
-  openai: openAiForm,
-  "ai-sdk": aiSdkForm,
-} as const;
-
-/** The form that each name of a form gives a conversation. */
-export interface ConversationForms {
-  readonly plain: ModelMessage[];
-  readonly anthropic: AnthropicConversation;
-  readonly openai: OpenAiMessage[];
-  readonly "ai-sdk": AiSdkMessage[];
-}
+import { wake } from "./waking.ts";
 
 /** A session, wherever it runs. Methods fail with a HoldfastError where a failure is to be expected. */
 export class SessionHandle extends SessionWork {
   /** @internal */
-  constructor(dispatcher: Dispatcher, id: string, user: string) {
-    super(dispatcher, id, user);
+  constructor(id: string, reach: Reach) {
+    super(id);
+    giveReach(this, reach);
   }
 
-  /** What is known of the session now. With `task`, what is said of its task is said of that one. */
+  /** Returns the session's current state. With `task`, `view.task` describes that task. */
   async view(options: { readonly task?: number } = {}): Promise<SessionView> {
-    assertKnown(options, ["task"]);
+    assertKnown("view", options, ["task"]);
     return viewOf(await this.#inner(options));
   }
 
   /** Its records, oldest first, each once it is durable. */
   async *readJournal(options: { readonly fromSeq?: number } = {}): AsyncGenerator<SessionRecord> {
-    assertKnown(options, ["fromSeq"]);
+    assertKnown("readJournal", options, ["fromSeq"]);
     for await (const record of this.#records(options)) yield typed(record);
   }
 
@@ -89,17 +57,17 @@ export class SessionHandle extends SessionWork {
     readonly fromSeq?: number;
     readonly signal: AbortSignal;
   }): AsyncGenerator<SessionRecord> {
-    assertKnown(options, ["fromSeq", "signal"]);
-    const following = this.dispatcher.holdfast.followJournal(this.id, { ...this.scope, ...options });
+    assertKnown("follow", options, ["fromSeq", "signal"]);
+    const following = this.#dispatcher.holdfast.followJournal(this.id, { ...this.#scope, ...options });
     for await (const record of following) yield typed(record);
   }
 
   /** Records, output as it is written, and progress of long work, from now on, until the signal or the last process left. */
   async *watch(options: { readonly signal: AbortSignal }): AsyncGenerator<WatchEvent> {
-    assertKnown(options, ["signal"]);
+    assertKnown("watch", options, ["signal"]);
     const { records } = await this.view();
-    const following = { ...this.scope, fromSeq: records + 1, request: null, signal: options.signal };
-    for await (const happening of this.dispatcher.follow(this.id, following))
+    const following = { ...this.#scope, fromSeq: records + 1, request: null, signal: options.signal };
+    for await (const happening of this.#dispatcher.follow(this.id, following))
       yield happening.kind === "record" ? { kind: "record", record: typed(happening.record) } : happening;
   }
 
@@ -107,15 +75,18 @@ export class SessionHandle extends SessionWork {
   async conversation<F extends keyof ConversationForms = "plain">(
     form: F = "plain" as F,
   ): Promise<ConversationForms[F]> {
-    if (!Object.hasOwn(FORMS, form))
-      throw new HoldfastError("invalid_data", `form: one of ${Object.keys(FORMS).join(", ")} is needed`);
+    if (!Object.hasOwn(conversationForms, form))
+      throw new HoldfastError(
+        "invalid_data",
+        `conversation: there is no form ${form}; the forms are ${Object.keys(conversationForms).join(", ")}`,
+      );
     const messages = await conversationOf(this.#records(), await this.#inner());
-    return FORMS[form](messages) as ConversationForms[F];
+    return conversationForms[form](messages) as ConversationForms[F];
   }
 
   /** The turns that ended, oldest first, with each call and its result. */
   async *turns(): AsyncGenerator<HistoryTurn> {
-    yield* this.dispatcher.holdfast.readHistory(this.id, this.scope);
+    yield* this.#dispatcher.holdfast.readHistory(this.id, this.#scope);
   }
 
   /** What was spent, one entry for each turn and each metered request: tokens with those of caches, money, model, agent. */
@@ -127,10 +98,10 @@ export class SessionHandle extends SessionWork {
   async *output(
     options: { readonly task?: number; readonly follow?: boolean; readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<OutputPart> {
-    assertKnown(options, ["task", "follow", "signal"]);
+    assertKnown("output", options, ["task", "follow", "signal"]);
     const task = options.task ?? (await this.view()).task?.number;
     if (task === undefined) throw new HoldfastError("no_task", `session ${this.id} has had no task yet`);
-    yield* this.dispatcher.output(this.id, { ...this.scope, ...options, task });
+    yield* this.#dispatcher.output(this.id, { ...this.#scope, ...options, task });
   }
 
   /** The files that its tasks left. */
@@ -150,13 +121,14 @@ export class SessionHandle extends SessionWork {
     const artifacts = await this.artifacts();
     if (!artifacts.some((one) => one.task === task && one.name === name))
       throw new HoldfastError("artifact_not_found", `session ${this.id} has no artifact ${task}/${name}`);
-    const dir = artifactsDir(sessionDirOf(this.dispatcher.home, parseSessionId(this.id)), task);
+    const dir = artifactsDir(sessionDirOf(this.#dispatcher.home, parseSessionId(this.id)), task);
     return readFile(join(dir, name));
   }
 
   /** What a task changed, so far or in the end. */
-  diff(
+  async diff(
     options: {
+      /** The task. Default: the latest. */
       readonly task?: number;
       /** Everything since the session began with a clean base. */
       readonly isWhole?: boolean;
@@ -164,115 +136,150 @@ export class SessionHandle extends SessionWork {
       readonly against?: { readonly session: string; readonly task?: number };
     } = {},
   ): Promise<Diff> {
-    assertKnown(options, ["task", "isWhole", "against"]);
-    return this.dispatcher.holdfast.diffSession(this.id, { ...this.scope, ...options });
+    assertKnown("diff", options, ["task", "isWhole", "against"]);
+    if (options.against) assertKnown("diff.against", options.against, ["session", "task"]);
+    return diffOf(await this.#dispatcher.holdfast.diffSession(this.id, { ...this.#scope, ...options }));
   }
 
   /** The receipts of a task's checks, and the tree that they have to name to count. Default: the latest task. */
   async checks(options: { readonly task?: number } = {}): Promise<Checks> {
-    assertKnown(options, ["task"]);
+    assertKnown("checks", options, ["task"]);
     const task = options.task ?? (await this.view()).task?.number;
     if (task === undefined) throw new HoldfastError("no_task", `session ${this.id} has had no task yet`);
     const { tree, verification, receipts } = await readReceipts(this.#records(), task);
-    return { tree, verdict: verification ? textIn(verification["verdict"]) : null, receipts };
+    const verdict = verification ? textIn(verification["verdict"]) : null;
+    return { tree, verdict, receipts: receipts.map(receiptOf) };
   }
 
   /** The task that is under way, and those that wait after it. */
-  queue(): Promise<Queue> {
-    return this.dispatcher.queue(this.id, this.scope);
+  async queue(): Promise<Queue> {
+    const { current, waiting } = await this.#dispatcher.queue(this.id, this.#scope);
+    return { current: current && currentOf(current), waiting: waiting.map(waitingOf) };
   }
 
-  /** What waits for a person: approvals and questions, in the order in which they were asked. */
-  requests(): Promise<PersonRequest[]> {
-    return new Requests(this.dispatcher).of(this.id, this.scope);
+  /** The approvals and questions that wait for a person, in the order in which they were asked. */
+  async requests(): Promise<PersonRequest[]> {
+    return (await new Requests(this.#dispatcher).of(this.id, this.#scope)).map(requestOf);
   }
 
   /** Queues a task. It runs in a process of its own, which outlives this one. */
   async run(task: TaskRequest): Promise<{ readonly request: string }> {
-    const asked = parseForm(taskForm, task);
-    const { spec, options } = await specOf(this.dispatcher, asked, await this.#inner());
-    const { request, outputFd } = await this.dispatcher.submit(this.id, spec, { ...this.scope, ...options });
+    const asked = parseOptions("run", taskForm, task);
+    const { spec, options } = await specOf(this.#dispatcher, asked, await this.#inner());
+    const { request, outputFd } = await this.#dispatcher.submit(this.id, spec, {
+      ...this.#scope,
+      ...options,
+    });
     closeSync(outputFd);
     return { request };
   }
 
   /** Waits until nothing of the session is under way, or one task is over. Undefined: the signal came first. */
-  wait(options: { readonly task?: number; readonly signal?: AbortSignal } = {}): Promise<Waited | undefined> {
-    assertKnown(options, ["task", "signal"]);
+  async wait(
+    options: { readonly task?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<Waited | undefined> {
+    assertKnown("wait", options, ["task", "signal"]);
     const { signal = new AbortController().signal, ...rest } = options;
-    return waitFor(this.dispatcher, this.id, { ...this.scope, ...rest, signal });
+    const waited = await waitFor(this.#dispatcher, this.id, { ...this.#scope, ...rest, signal });
+    return waited && waitedOf(waited);
   }
 
-  /** Sends a message to its agent. It is on disk when this resolves, and is taken in once. */
-  send(text: string, options: { readonly id?: string; readonly from?: string } = {}): Promise<Sent> {
-    const { id, from } = parseForm(messageForm, { ...options, text });
-    return this.dispatcher.send(this.id, text, { ...this.scope, ...present({ id, from }) });
+  /**
+   * Sends a message to its agent. It is on disk when this resolves, and is taken in once. A message of the user's wakes a
+   * session at rest whose agent is known, unless `wake` is false: then a task begins that continues the agent's
+   * conversation.
+   */
+  async send(
+    text: string,
+    options: { readonly id?: string; readonly from?: string; readonly wake?: boolean } = {},
+  ): Promise<Sent> {
+    assertKnown("send", options, ["id", "from", "wake"]);
+    const { id, from, wake: mayWake = true } = parseOptions("send", messageForm, { ...options, text });
+    const { message, isNew, isHeard } = await this.#dispatcher.send(this.id, text, {
+      ...this.#scope,
+      ...present({ id, from }),
+    });
+    const isWoken =
+      mayWake &&
+      isNew &&
+      !isHeard &&
+      from === undefined &&
+      (await wake(this.#dispatcher, this.id, this.#scope));
+    return { message, isNew, isHeard, isWoken };
   }
 
   /** Denies an approval that it asks for. The agent is told the reason. */
   async deny(approval: string, reason: string): Promise<void> {
-    await new Requests(this.dispatcher).deny(this.id, approval, reason, this.scope);
+    await new Requests(this.#dispatcher).deny(this.id, approval, reason, this.#scope);
   }
 
   /** Answers a question of its agent. */
   async answer(question: string, text: string): Promise<void> {
-    await new Requests(this.dispatcher).answer(this.id, question, text, this.scope);
+    await new Requests(this.#dispatcher).answer(this.id, question, text, this.#scope);
   }
 
-  /** Ends the turn that it is at. */
+  /** Interrupts the current turn. */
   interrupt(): Promise<void> {
-    return this.dispatcher.interrupt(this.id, this.scope);
+    return this.#dispatcher.interrupt(this.id, this.#scope);
   }
 
   /** Takes back a task that waits, or ends one that runs or is parked, by its request. */
   async cancel(request: string): Promise<void> {
-    await this.dispatcher.cancelByName(this.id, request, this.scope);
+    await this.#dispatcher.cancelByName(this.id, request, this.#scope);
   }
 
   /** Ends its process, if it has one. Everything is kept. */
   pause(): Promise<void> {
-    return this.dispatcher.pause(this.id, this.scope);
+    return this.#dispatcher.pause(this.id, this.#scope);
   }
 
-  /** Starts what it has to do: a task that was cut off or parked, or those that wait. */
+  /** Starts or continues its tasks: one that was cut off or parked, or those that wait. */
   async resume(): Promise<SessionView> {
-    await this.dispatcher.resume(this.id, this.scope);
+    await this.#dispatcher.resume(this.id, this.#scope);
     return this.view();
   }
 
-  /** Adds to the limits of its budget. What the budget had stopped continues. */
-  async raiseBudget(amounts: Budget): Promise<SessionView> {
-    await this.dispatcher.raiseBudget(this.id, amounts, this.scope);
-    return this.view();
+  /** Raises limits of the budget by these amounts. What the budget had stopped continues. */
+  async raiseBudget(amounts: Budget): Promise<void> {
+    parseOptions("raiseBudget", budgetForm, amounts);
+    await this.#dispatcher.raiseBudget(this.id, amounts, this.#scope);
   }
 
   /** Closes it: what runs is ended, and what waits does not begin. */
   close(): Promise<void> {
-    return this.dispatcher.close(this.id, this.scope);
+    return this.#dispatcher.close(this.id, this.#scope);
   }
 
-  /** Whether retention and gc leave it alone. */
+  /** Sets whether retention and gc leave it alone. */
   keep(isKept: boolean): Promise<void> {
-    parseForm(keepForm, { isKept });
-    return this.dispatcher.keep(this.id, isKept, this.scope);
+    parseOptions("keep", keepForm, { isKept });
+    return this.#dispatcher.keep(this.id, isKept, this.#scope);
   }
 
   /** A new session with its history and files up to a turn. */
   async fork(
     options: { readonly atTurn?: number; readonly title?: string; readonly name?: string } = {},
   ): Promise<SessionHandle> {
-    const { atTurn, title, name } = parseForm(forkForm, options);
-    const forking = { ...this.scope, ...present({ atTurn, title, name }) };
-    const fork = await this.dispatcher.holdfast.forkSession(this.id, forking);
+    const { atTurn, title, name } = parseOptions("fork", forkForm, options);
+    const forking = { ...this.#scope, ...present({ atTurn, title, name }) };
+    const fork = await this.#dispatcher.holdfast.forkSession(this.id, forking);
     await fork.release();
-    return new SessionHandle(this.dispatcher, fork.id, this.scope.user);
+    return new SessionHandle(fork.id, reachOf(this));
+  }
+
+  get #dispatcher() {
+    return reachOf(this).dispatcher;
+  }
+
+  get #scope() {
+    return reachOf(this).scope;
   }
 
   #inner(options: { readonly task?: number } = {}) {
-    return this.dispatcher.show(this.id, { ...this.scope, ...options });
+    return this.#dispatcher.show(this.id, { ...this.#scope, ...options });
   }
 
   #records(options: { readonly fromSeq?: number } = {}): AsyncGenerator<JournalRecord> {
-    return this.dispatcher.holdfast.readJournal(this.id, { ...this.scope, ...options });
+    return this.#dispatcher.holdfast.readJournal(this.id, { ...this.#scope, ...options });
   }
 }

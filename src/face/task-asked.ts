@@ -43,12 +43,17 @@ interface AskedAgent {
   readonly definition: string;
   readonly words: string;
   readonly lane?: string | undefined;
+  /** The variables that its definition names. */
+  readonly env?: readonly string[] | undefined;
 }
 
 async function agentOf(dispatcher: Dispatcher, task: TaskRequest, session: Of): Promise<AskedAgent> {
   const { prompt, command, script } = task;
   if ([prompt, command, script].filter((one) => one !== undefined).length !== 1)
-    throw new HoldfastError("invalid_data", "a task has exactly one of prompt, command and script");
+    throw new HoldfastError(
+      "invalid_data",
+      "a task has exactly one of prompt, command and script: give one of them",
+    );
   const alone = { agent: prompt, model: prompt, isContinued: prompt, isRestarted: command, vars: script };
   for (const [field, owner] of Object.entries(alone))
     if (owner === undefined && task[field as keyof TaskRequest] !== undefined)
@@ -73,11 +78,14 @@ async function scriptOf(script: string, vars: Record<string, string>): Promise<A
   };
 }
 
-async function promptOf(
+/** An agent with a prompt: the one that the task names, else the session's, else as `holdfast run` chooses. */
+export async function promptOf(
   dispatcher: Dispatcher,
   prompt: string,
-  task: TaskRequest,
-  session: Of,
+  task: Pick<TaskRequest, "agent" | "model" | "isContinued">,
+  session: Pick<Of, "repo" | "definition" | "task" | "branch" | "merged"> & {
+    readonly agent?: string | null;
+  },
 ): Promise<AskedAgent> {
   const name = task.agent ?? session.agent ?? undefined;
   const definition = await definitionOf(dispatcher, name, session);
@@ -93,7 +101,7 @@ async function promptOf(
     agent: chosen.spec,
     definition: `agent:${definition?.name ?? chosen.name}`,
     words: prompt,
-    lane: definition?.lane,
+    ...{ lane: definition?.lane, env: definition?.env },
   };
 }
 
@@ -101,7 +109,7 @@ async function promptOf(
 async function definitionOf(
   { home }: Dispatcher,
   name: string | undefined,
-  { repo, definition, ...state }: Of,
+  { repo, definition, ...state }: Pick<Of, "repo" | "definition" | "task" | "branch" | "merged">,
 ): Promise<AgentDefinition | undefined> {
   if (name === undefined || isKnownAgentName(name)) return undefined;
   if (definition?.name === name) return definition;

@@ -2,7 +2,7 @@
  * Owns which part of what is known of a session the library shows.
  */
 import type { SessionView as InnerView } from "../dispatch/index.ts";
-import type { SessionView, TaskView } from "./results.ts";
+import type { SessionView, TaskView } from "./views.ts";
 
 export function viewOf(view: InnerView): SessionView {
   const { id, user, name, title, agent, repo, tags, metadata, standing, why, pid, createdAt, updatedAt } =

@@ -54,7 +54,7 @@ export async function openSession(
   options: NewSession = {},
   id: SessionId = parseSessionId(home.newId("sess")),
 ): Promise<Session> {
-  assertKnown(options, NEW_SESSION);
+  assertKnown("openSession", options, NEW_SESSION);
   const user = parseUser(options.user ?? defaultUser());
   const { definition, repo, title, tags, metadata } = options;
   const agent = options.agent ?? definition?.name;

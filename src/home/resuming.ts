@@ -43,7 +43,7 @@ export async function resumeSession(
   idText: string,
   options: ResumeOptions = {},
 ): Promise<Session> {
-  assertKnown(options, RESUME);
+  assertKnown("resumeSession", options, RESUME);
   const { budget, by } = options;
   const { session, before } = await own(home, idText, options, (state) =>
     assertResumable(state, budget ?? {}),

@@ -9,14 +9,15 @@ import {
   isWaiting,
   type SessionState,
   type Spent,
-  type StoredStatus,
+  storedStatuses,
   type WorkDue,
   workDue,
   working,
 } from "../session/index.ts";
 
+export const shownStatuses = [...storedStatuses, "running", "waiting", "interrupted"] as const;
 /** `running`: a turn is open. `waiting`: a request is due. `interrupted`: its process ended in the middle of work. */
-export type ShownStatus = StoredStatus | "running" | "waiting" | "interrupted";
+export type ShownStatus = (typeof shownStatuses)[number];
 
 export interface SessionSummary {
   readonly id: string;

@@ -75,9 +75,7 @@ export class Session implements AsyncDisposable {
     return this.#journal.fold.state;
   }
 
-  /**
-   * What is spent, with the time of the open turn so far. A turn's time is recorded only when the turn ends.
-   */
+  /** What is spent, with the time of the open turn so far, which is recorded only when the turn ends. */
   get spentSoFar(): Spent {
     const { spent, openTurn } = this.state;
     const turn = this.#turn?.number === openTurn?.turn ? this.#turn : undefined;
@@ -166,15 +164,17 @@ export class Session implements AsyncDisposable {
     this.#isPausedByBudget = true;
   }
 
-  /**
-   * Raises the budget. A session that was paused for its budget goes on when the new budget is sufficient.
-   */
+  /** Sets limits of the budget, each at least as high as before. What the budget had stopped continues. */
   async raiseBudget(budget: Budget): Promise<void> {
     assertRaised(this.#ahead, budget);
     await this.append("budget_raised", { budget });
-    if (!this.#isPausedByBudget || reachedLimits(this.#ahead).length > 0) return;
-    await this.append("session_resumed", { from: "paused" });
-    this.#isPausedByBudget = false;
+    await this.#continueIfRaised();
+  }
+
+  /** Adds to the limits in force, for the loop that drives the session. What the budget had stopped continues. */
+  async raiseOwnBudgetBy(amounts: Budget): Promise<void> {
+    await this.raiseBudgetBy(amounts, { by: `user:${this.state.user}` });
+    await this.#continueIfRaised();
   }
 
   /**
@@ -188,10 +188,7 @@ export class Session implements AsyncDisposable {
     await this.append("budget_raised", { budget: raisedBy(this.#ahead.budget, amounts), ...asked });
   }
 
-  /**
-   * Closes an open turn from outside, with everything that is pending in it. Does nothing if the turn is not
-   * open.
-   */
+  /** Closes a turn from outside, with everything that is pending in it, if it is open. */
   async interruptTurn(turn: number): Promise<void> {
     if (this.#journal.released || this.#ahead.openTurn?.turn !== turn) return;
     await this.#endOpenTurn(this.#turn?.elapsedMs ?? 0);
@@ -224,9 +221,7 @@ export class Session implements AsyncDisposable {
     yield* historyOf(readRecords(this.#journal.sessionDir), this.state);
   }
 
-  /**
-   * Call it after the session's directory was renamed. This process is the owner there from the first moment.
-   */
+  /** Call it after the session's directory was renamed. This process is the owner there from the first moment. */
   relocate(sessionDir: string): void {
     this.#journal.relocate(sessionDir);
   }
@@ -267,6 +262,12 @@ export class Session implements AsyncDisposable {
     } finally {
       await this.release();
     }
+  }
+
+  async #continueIfRaised(): Promise<void> {
+    if (!this.#isPausedByBudget || reachedLimits(this.#ahead).length > 0) return;
+    await this.append("session_resumed", { from: "paused" });
+    this.#isPausedByBudget = false;
   }
 
   /** Goes by the pending state: a call or a result that is on its way to the disk counts. */

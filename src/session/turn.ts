@@ -3,7 +3,7 @@
  * session knows whether the turn and its calls are still open.
  */
 import type { Appended, EventData, Json, Usage } from "../contract/index.ts";
-import type { Clock } from "../util/index.ts";
+import { assertKnown, type Clock } from "../util/index.ts";
 import type { BudgetLeft } from "./budget.ts";
 
 type TurnEvent = "message_added" | "tool_called" | "tool_returned" | "turn_ended" | "usage_metered";
@@ -14,6 +14,11 @@ export interface RequestUsage extends Usage {
   /** Who served the model. Default: `own`. */
   readonly provider?: string;
 }
+
+const USAGE = [
+  ...(["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"] as const),
+  ...(["usd", "model"] as const),
+] satisfies (keyof Usage)[];
 
 /** What a turn needs from its session. */
 interface TurnSession {
@@ -33,6 +38,7 @@ export class Turn implements AsyncDisposable {
   #calls = 0;
   #requests = 0;
 
+  /** @internal */
   constructor(session: TurnSession, number: number, clock: Clock) {
     this.#session = session;
     this.number = number;
@@ -53,7 +59,8 @@ export class Turn implements AsyncDisposable {
   /**
    * Resolves when the call is on disk. Run the tool after that, and report its result to the returned call.
    */
-  async callTool(tool: string, args: Json, options: { call?: string } = {}): Promise<ToolCall> {
+  async callTool(tool: string, args: Json, options: { readonly call?: string } = {}): Promise<ToolCall> {
+    assertKnown("callTool", options, ["call"]);
     this.#calls += 1;
     const id = options.call ?? `${this.number}.${this.#calls}`;
     await this.#session.append("tool_called", { turn: this.number, call: id, tool, args });
@@ -66,7 +73,9 @@ export class Turn implements AsyncDisposable {
    * Reports one request to a model while the turn is open, so that it counts against the budget at once. What is
    * reported here is not reported again at the end of the turn.
    */
-  reportUsage({ model = "unknown", provider = "own", usd, ...tokens }: RequestUsage): Promise<Appended> {
+  async reportUsage(usage: RequestUsage): Promise<Appended> {
+    assertKnown("reportUsage", usage, [...USAGE, "provider"]);
+    const { model = "unknown", provider = "own", usd, ...tokens } = usage;
     const { inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0 } = tokens;
     this.#requests += 1;
     return this.#session.append("usage_metered", {
@@ -83,13 +92,15 @@ export class Turn implements AsyncDisposable {
   }
 
   /** Ends the turn as completed. A session whose budget is reached is paused. */
-  end(usage: Usage = {}): Promise<void> {
-    return this.#end("completed", usage);
+  async end(usage: Usage = {}): Promise<void> {
+    assertKnown("end", usage, USAGE);
+    await this.#end("completed", usage);
   }
 
   /** Ends the turn as failed. */
-  fail(usage: Usage = {}): Promise<void> {
-    return this.#end("failed", usage);
+  async fail(usage: Usage = {}): Promise<void> {
+    assertKnown("fail", usage, USAGE);
+    await this.#end("failed", usage);
   }
 
   /**
@@ -99,6 +110,7 @@ export class Turn implements AsyncDisposable {
     return this.#session.interruptTurn(this.number);
   }
 
+  /** Interrupts the turn if it is still open. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.interrupt();
   }
@@ -122,6 +134,7 @@ export class ToolCall {
   readonly tool: string;
   readonly #settle: (outcome: CallOutcome, output: Json) => Promise<Appended>;
 
+  /** @internal */
   constructor(id: string, tool: string, settle: (outcome: CallOutcome, output: Json) => Promise<Appended>) {
     this.id = id;
     this.tool = tool;

@@ -23,6 +23,7 @@ import { HoldfastError, type Json, type Usage, type Values } from "../contract/i
 import { freezeTree, runCommand, thawTree } from "../process/index.ts";
 import { commandLine } from "../redaction/index.ts";
 import type { Turn } from "../session/index.ts";
+import { assertKnown } from "../util/index.ts";
 import { cutCallsOf } from "./cut-calls.ts";
 import type { TaskInHand } from "./in-hand.ts";
 import { type DoorView, invocationOf } from "./room/invocation.ts";
@@ -56,11 +57,12 @@ export interface WorkplaceOptions {
   readonly onEnd?: (() => Promise<void>) | undefined;
 }
 
-/**
- * Reasons for stopping a turn that may end by itself: a person's request, or a park. A quota is not one of
- * them.
- */
+/** Reasons for stopping a turn that may end by itself: a person's request, or a park, but not a quota. */
 const GENTLE: readonly unknown[] = ["interrupt", "pause", "park"];
+const PROCESS = [
+  ...(["cwd", "env", "files", "hasInput", "hasTerminal"] as const),
+  ...(["isEndedByAdapter", "isProtocol", "onOutput"] as const),
+] satisfies (keyof ProcessOptions)[];
 
 export class TaskWorkplace implements Workplace {
   readonly stop: AbortSignal;
@@ -156,7 +158,8 @@ export class TaskWorkplace implements Workplace {
     this.#around.onOutput?.(Buffer.from(text), "stdout");
   }
 
-  start(command: readonly string[], options: ProcessOptions = {}): Promise<AgentProcess> {
+  async start(command: readonly string[], options: ProcessOptions = {}): Promise<AgentProcess> {
+    assertKnown("start", options, PROCESS);
     return this.#task.beginnings.begin(() => this.#start(command, options));
   }
 
@@ -237,10 +240,7 @@ export class TaskWorkplace implements Workplace {
   }
 }
 
-/**
- * A turn that ends with a checkpoint. A turn that fails in the middle gets none, because its files may be
- * incomplete.
- */
+/** A turn that ends with a checkpoint. One that fails in the middle gets none: its files may be incomplete. */
 class CheckpointedTurn implements AgentTurn {
   readonly number: number;
   readonly #turn: Turn;

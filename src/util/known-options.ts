@@ -1,13 +1,17 @@
 /**
- * Owns the refusal of unknown options: a misspelt option must not be ignored silently.
+ * Owns the refusal of options that do not exist, so that a misspelled one is not ignored.
  */
 import { HoldfastError } from "../contract/index.ts";
 
-export function assertKnown(options: object, names: readonly string[]): void {
+/** `method`: what the options are for, by the name that a caller knows. */
+export function assertKnown(method: string, options: object, names: readonly string[]): void {
   const unknown = Object.keys(options).find((name) => !names.includes(name));
-  if (unknown === undefined) return;
-  throw new HoldfastError(
-    "invalid_data",
-    `${unknown}: there is no such option; the options are ${names.join(", ")}`,
-  );
+  if (unknown !== undefined) throw unknownOption(method, unknown, names);
 }
+
+export const unknownOption = (method: string, name: string, names: readonly string[]) =>
+  new HoldfastError(
+    "invalid_data",
+    `${method}: there is no option ${name}; ${names.length > 0 ? `the options are ${names.join(", ")}` : "it has no options"}`,
+    { option: name },
+  );

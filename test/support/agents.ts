@@ -65,6 +65,10 @@ export class AgentHome extends HostHome {
     return runCli(this.dir, args, this.env);
   }
 
+  override spawnCli(...[args, options = {}]: Parameters<HostHome["spawnCli"]>) {
+    return super.spawnCli(args, { ...options, env: { ...this.env, ...options.env } });
+  }
+
   /** Runs a prompt as a task, in a new session of this name. */
   run(name: string, prompt: string, ...options: string[]): Promise<CliResult> {
     return this.holdfast("run", "--repo", this.main, "--name", name, ...options, prompt);

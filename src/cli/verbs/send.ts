@@ -4,7 +4,6 @@ import { isLeftUnread } from "../../dispatch/index.ts";
 import { present } from "../../util/index.ts";
 import { note, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
-import { wake } from "../waking.ts";
 import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 type Options = CommonOptions & {
@@ -68,9 +67,7 @@ export function command(): Command {
           ),
       };
       const isLeft = mayWake && (await isLeftUnread(dispatcher.home, id, sent.message, wait));
-      const isWoken =
-        isLeft &&
-        (await wake(dispatcher, { id, label }, await holdfast.showSession(id, scope(options)), options));
+      const isWoken = isLeft && (await wakeSession(dispatcher, id, scope(options)));
       if (options.json) return sayJson({ session: id, ...sent, isWoken });
       say(sent.message);
       if (!sent.isNew) return note(`${sent.message} was sent before: nothing was sent now`);
@@ -82,6 +79,13 @@ export function command(): Command {
           `the agent of ${label} runs in a terminal and does not read its inbox: the message waits there for an agent that does. To type it into the terminal: holdfast send --type ${label} TEXT`,
         );
     });
+}
+
+async function wakeSession(
+  ...asked: Parameters<typeof import("../../face/index.ts").wake>
+): Promise<boolean> {
+  const { wake } = await import("../../face/index.ts");
+  return wake(...asked);
 }
 
 async function readAll(): Promise<string> {

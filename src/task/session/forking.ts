@@ -25,7 +25,7 @@ import { inheritWithheld } from "../home/withheld.ts";
 import { discard, roomOf } from "./tasks.ts";
 
 export async function forkSession(home: Home, idText: string, options: ForkOptions = {}): Promise<Session> {
-  assertKnown(options, [...NEW_SESSION, "atTurn"]);
+  assertKnown("forkSession", options, [...NEW_SESSION, "atTurn"]);
   const found = await findSession(home, idText, options.user);
   const point = await forkPoint(found.dir, options.atTurn);
   const { stateThere, stateNow, remember } = point;
