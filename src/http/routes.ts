@@ -12,8 +12,8 @@ export interface Route<Call> {
   answer(call: Call): Promise<object | undefined>;
 }
 
-interface FoundRoute<Call> {
-  readonly route: Route<Call>;
+interface FoundRoute<R> {
+  readonly route: R;
   /** The part of the path for `:id`, undecoded, by the name `id`. */
   readonly params: Readonly<Record<string, string>>;
 }
@@ -24,11 +24,11 @@ export function urlOf({ url }: IncomingMessage): URL {
   return parsed;
 }
 
-export function findRoute<Call>(
-  routes: readonly Route<Call>[],
+export function findRoute<R extends Route<never>>(
+  routes: readonly R[],
   method: string | undefined,
   path: string,
-): FoundRoute<Call> | undefined {
+): FoundRoute<R> | undefined {
   for (const route of routes) {
     const params = route.method === method && matchPath(route.path, path);
     if (params) return { route, params };
@@ -37,7 +37,7 @@ export function findRoute<Call>(
 }
 
 /** Whether the path exists under another method. */
-export function hasPath<Call>(routes: readonly Route<Call>[], path: string): boolean {
+export function hasPath(routes: readonly Route<never>[], path: string): boolean {
   return routes.some((route) => matchPath(route.path, path));
 }
 

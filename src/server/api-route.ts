@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type * as z from "zod/mini";
 import { parseForm } from "../face/index.ts";
 import { assertJson, parseBody, type Route, readBody } from "../http/index.ts";
+import type { Query } from "./query.ts";
 
 const BODY_LIMIT = { maxBytes: 1024 * 1024, code: "body_too_large" };
 
@@ -22,31 +23,40 @@ export interface Call {
 export type Form = z.ZodMiniType;
 export type FormOf<F extends Form> = z.output<F>;
 
+/** What a route answers: JSON of a form, a stream of events, or bytes. */
+export type Gives = Form | "events" | "bytes";
+
 export interface ApiRoute extends Route<Call> {
   readonly summary: string;
-  /** What can be asked in the URL, by name. */
-  readonly query: Readonly<Record<string, string>>;
+  /** What can be asked in the URL. */
+  readonly query: Query;
   /** The form of the body; null where there is none. */
   readonly form: Form | null;
+  readonly gives: Gives;
+}
+
+interface Described {
+  readonly query?: Query;
+  readonly gives: Gives;
 }
 
 export const get = (
   path: string,
   summary: string,
-  query: Readonly<Record<string, string>>,
+  { query = {}, gives }: Described,
   answer: ApiRoute["answer"],
 ): ApiRoute => ({
-  ...{ method: "GET", path, summary, query, form: null, answer },
+  ...{ method: "GET", path, summary, query, form: null, gives, answer },
 });
 
 export function post<F extends Form>(
   path: string,
   summary: string,
-  form: F,
+  { form, gives }: { readonly form: F; readonly gives: Gives },
   answer: (call: Call, body: FormOf<F>) => Promise<object | undefined>,
 ): ApiRoute {
   return {
-    ...{ method: "POST", path, summary, query: {}, form },
+    ...{ method: "POST", path, summary, query: {}, form, gives },
     answer: async (call) => answer(call, parseForm(form, await readJson(call.request)) as FormOf<F>),
   };
 }

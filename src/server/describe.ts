@@ -6,7 +6,7 @@ import { EventStreams } from "./events.ts";
 import { openApiOf } from "./open-api.ts";
 import { routesOf } from "./routes.ts";
 
-/** The OpenAPI document. The routes are made over a home, and never asked. */
+/** The OpenAPI document. The routes are made for a home, but none is called. */
 export async function describeApi(options: { readonly home: string }): Promise<object> {
   const dispatcher = await Dispatcher.open(options);
   const streams = new EventStreams(dispatcher.home.io.clock, AbortSignal.abort());

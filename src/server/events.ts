@@ -1,19 +1,20 @@
 /**
- * Owns the stream of a session's records (server-sent events). Each has its seq as its id, so a client that
- * was cut off goes on after the last record that it has. A client that reads slowly is waited for, and holds
- * up no other client.
+ * Owns the event streams of the API (server-sent events): the records of one session, each with its seq as its id, and
+ * those of all sessions, each with a cursor. A client that was cut off continues after the last record that it has. A
+ * client that reads slowly delays only its own stream.
  */
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { HomeEvent } from "../face/index.ts";
+import type { HomeStream } from "../face/index.ts";
 import { JOURNAL_START, journalStamp, loadLongFields, type Position, readDurable } from "../journal/index.ts";
 import type { Clock } from "../util/index.ts";
 
-/** A session may be appended to by a process that has no bell; so its files are looked at. */
+/** A process without a bell may append to a session, so the server looks at the session's files. */
 const LOOK_MS = 100;
-/** A client has to see that the server is still there, though nothing happens. */
+/** If nothing happens for this long, the server sends a comment, so that the client knows that it is still there. */
 const ALIVE_MS = 15_000;
+const EVENT_STREAM = { "content-type": "text/event-stream", "cache-control": "no-store" };
 
 export class EventStreams {
   /** One look for all who follow the same session. */
@@ -26,7 +27,7 @@ export class EventStreams {
     this.#stop = stop;
   }
 
-  /** Damage that stands before the first record is an answer of its own: a client that was cut off asks no more. */
+  /** Damage before the first record that would be sent is answered with a failure: then the client stops asking. */
   async send(response: ServerResponse, sessionDir: string, afterSeq: number): Promise<void> {
     let position: Position = JOURNAL_START;
     for await (const { record, end } of readDurable(sessionDir)) {
@@ -35,7 +36,7 @@ export class EventStreams {
     }
     const gone = new AbortController();
     response.once("close", () => gone.abort());
-    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+    response.writeHead(200, EVENT_STREAM);
     response.flushHeaders();
     let aliveAtMs = this.#clock.monotonicMs() + ALIVE_MS;
     while (!gone.signal.aborted && !this.#stop.aborted) {
@@ -57,20 +58,15 @@ export class EventStreams {
     response.end();
   }
 
-  /** The records of all sessions, each with a cursor as its id. A cursor that can't be continued after is an answer of its own. */
-  async sendAll(
-    response: ServerResponse,
-    eventsFor: (signal: AbortSignal) => AsyncGenerator<HomeEvent>,
-  ): Promise<void> {
+  /** Sends the records of all sessions, each with a cursor as its id. */
+  async sendAll(response: ServerResponse, stream: HomeStream): Promise<void> {
     const gone = new AbortController();
     response.once("close", () => gone.abort());
     const signal = AbortSignal.any([gone.signal, this.#stop]);
-    const events = eventsFor(signal);
-    // Said only once there is something to say, or nothing has failed for a moment.
-    let next = events.next();
-    await Promise.race([next, sleep(LOOK_MS * 2, undefined, { ref: false })]);
-    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+    response.writeHead(200, EVENT_STREAM);
     response.flushHeaders();
+    const events = stream.records(signal);
+    let next = events.next();
     // One timer, however many records come.
     const quiet = () => sleep(ALIVE_MS, "alive" as const, { ref: false });
     let alive = quiet();

@@ -1,14 +1,55 @@
 /**
- * Owns the reading of what a URL asks for, and the sending of bytes as they come.
+ * Owns what a URL can ask for: the names and types of its values, and their reading. Names that a route does not have are
+ * refused.
  */
-import { once } from "node:events";
-import type { ServerResponse } from "node:http";
 import { Refusal } from "../http/index.ts";
 import type { Call } from "./api-route.ts";
+
+export interface QueryValue {
+  readonly description: string;
+  readonly schema: {
+    readonly type: "string" | "integer" | "boolean";
+    readonly enum?: readonly string[];
+    readonly minimum?: number;
+  };
+  /** It may be there several times. */
+  readonly isRepeated?: boolean;
+}
+export type Query = Readonly<Record<string, QueryValue>>;
+
+export const text = (description: string): QueryValue => ({ description, schema: { type: "string" } });
+export const texts = (description: string): QueryValue => ({ ...text(description), isRepeated: true });
+export const count = (description: string): QueryValue => ({
+  description,
+  schema: { type: "integer", minimum: 1 },
+});
+export const flag = (description: string): QueryValue => ({ description, schema: { type: "boolean" } });
+export const oneOf = (description: string, values: readonly string[]): QueryValue => ({
+  description,
+  schema: { type: "string", enum: values },
+});
+
+export function assertQuery(query: Query, { searchParams }: URL): void {
+  for (const name of searchParams.keys()) {
+    const value = Object.hasOwn(query, name) ? query[name] : undefined;
+    const wrong = value ? whyNot(value, searchParams.getAll(name)) : `this path ${has(Object.keys(query))}`;
+    if (wrong !== undefined) throw new Refusal(400, "invalid_data", `${name}: ${wrong}`);
+  }
+}
+
+const has = (names: readonly string[]) =>
+  names.length > 0 ? `has no such query; it has ${names.join(", ")}` : "has no query";
+
+function whyNot({ schema, isRepeated }: QueryValue, given: readonly string[]): string | undefined {
+  if (!isRepeated && given.length > 1) return "give it once";
+  const isPossible = (value: string) => !schema.enum || schema.enum.includes(value);
+  return given.every(isPossible) ? undefined : `one of ${schema.enum?.join(", ")} is needed`;
+}
 
 type Asked = Pick<Call, "url">;
 
 export const textsIn = ({ url }: Asked, name: string) => url.searchParams.getAll(name);
+export const textIn = ({ url }: Asked, name: string) => url.searchParams.get(name) ?? undefined;
 
 export function countIn({ url }: Asked, name: string): number | undefined {
   const text = url.searchParams.get(name);
@@ -25,25 +66,13 @@ export function flagIn({ url }: Asked, name: string): boolean {
   return text === "true";
 }
 
-interface Part {
-  readonly kind: string;
-  readonly chunk?: Buffer;
-}
-
-/** The first part decides whether there is an answer at all. A slow reader is waited for. */
-export async function sendBytes(
-  response: ServerResponse,
-  partsFor: (signal: AbortSignal) => AsyncGenerator<Part>,
-): Promise<void> {
-  const gone = new AbortController();
-  response.once("close", () => gone.abort());
-  const parts = partsFor(gone.signal);
-  let next = await parts.next();
-  response.writeHead(200, { "content-type": "application/octet-stream", "cache-control": "no-store" });
-  for (; !next.done && !gone.signal.aborted; next = await parts.next()) {
-    const { chunk } = next.value;
-    if (chunk && !response.write(chunk))
-      await Promise.race([once(response, "drain"), once(response, "close")]);
-  }
-  response.end();
+/** Each as `name=text`. */
+export function pairsIn(asked: Asked, name: string): Record<string, string> {
+  return Object.fromEntries(
+    textsIn(asked, name).map((pair) => {
+      const at = pair.indexOf("=");
+      if (at < 1) throw new Refusal(400, "invalid_data", `${name}: NAME=TEXT is needed`);
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  );
 }

@@ -19,14 +19,14 @@ import {
   hasPath,
   notFound,
   Refusal,
-  type Route,
   reply,
   urlOf,
 } from "../http/index.ts";
 import { errorCode } from "../util/index.ts";
-import type { Call } from "./api-route.ts";
+import type { ApiRoute } from "./api-route.ts";
 import { userOf } from "./api-token.ts";
 import { EventStreams } from "./events.ts";
+import { assertQuery } from "./query.ts";
 import { routesOf } from "./routes.ts";
 import { Strangers } from "./strangers.ts";
 
@@ -50,7 +50,7 @@ export class ApiServer {
   readonly #dispatcher: Dispatcher;
   readonly #server: Server;
   readonly #stop = new AbortController();
-  readonly #routes: readonly Route<Call>[];
+  readonly #routes: readonly ApiRoute[];
   readonly #strangers = new Strangers();
   #port: number | null = null;
 
@@ -124,6 +124,7 @@ export class ApiServer {
       throw hasPath(this.#routes, url.pathname)
         ? new Refusal(405, "wrong_method", `${request.method} is not possible here`)
         : notFound();
+    assertQuery(found.route.query, url);
     const { id } = found.params;
     if (id !== undefined && !isSessionId(id))
       throw new Refusal(400, "invalid_id", "that is not a session id");

@@ -8,6 +8,7 @@ import { AgentHome } from "../support/agents.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { until } from "../support/hosts.ts";
 import { commitFiles } from "../support/repo.ts";
+import { Served } from "../support/served.ts";
 import { processesWith } from "../support/values.ts";
 
 if (!hasSandbox) console.log("left out: messages that wake an agent: it is woken in a sandbox alone");
@@ -38,6 +39,23 @@ describe.runIf(hasSandbox)("a message to a session at rest", () => {
     // Nor does a message waive the sandbox again.
     await home.run("bare", "[[one]]", "--no-sandbox");
     expect(await isWoken("bare", "more")).toBe(false);
+  });
+
+  it("does the same over the API, where `wake` can be false", async () => {
+    await using home = await AgentHome.start(said);
+    await home.run("one", "[[one]]");
+    await until(() => home.hostPid(home.idOf("one")) === undefined);
+    await using served = await Served.start(home);
+    const send = async (body: object) => {
+      const path = `/v1/sessions/${home.idOf("one")}/messages`;
+      return (await served.ask(path, { method: "POST", body: JSON.stringify(body) })).body;
+    };
+    expect(await send({ text: "LEFT-UNREAD", wake: false })).toMatchObject({ isNew: true, isWoken: false });
+    expect(await send({ text: "WOKEN-BY", id: "msg_two" })).toMatchObject({ isHeard: false, isWoken: true });
+    await home.holdfast("wait", "one");
+    expect(await send({ text: "WOKEN-BY", id: "msg_two" })).toMatchObject({ isNew: false, isWoken: false });
+    const last = JSON.stringify(home.model.requests.at(-1)?.body);
+    for (const text of ["FIRST-SAID", "LEFT-UNREAD", "WOKEN-BY"]) expect(last).toContain(text);
   });
 
   it("gives its agent the model of the last task, the same lane or a narrower one, and no hosts", async () => {
