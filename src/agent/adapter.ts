@@ -57,6 +57,7 @@ export interface ProcessOptions {
 export interface HomeFile {
   /** The path from HOME. */
   readonly path: string;
+  /** The content of the file. */
   readonly content: string | Buffer;
   /** Whether an existing file is kept. */
   readonly isKept?: boolean;
@@ -65,7 +66,9 @@ export interface HomeFile {
 
 /** A process in the task's sandbox, with all of its children. */
 export interface AgentProcess {
+  /** The number of the process. */
   readonly pid: number;
+  /** Its standard input; null unless `hasInput` was set. */
   readonly input: Writable | null;
   /** Freezes all of them. */
   freeze(): void;
@@ -85,7 +88,9 @@ export interface ProcessEnd extends CommandEnd {
 
 /** An open turn. A checkpoint of the files follows its end. */
 export interface AgentTurn extends AsyncDisposable {
+  /** Turns are numbered through a session, from 1. */
   readonly number: number;
+  /** Adds a message to the conversation. Resolves when it is on disk. */
   addMessage(role: EventData<"message_added">["role"], content: Json): Promise<Appended>;
   /** Resolves when the call is on disk. Run the tool after that. */
   callTool(tool: string, args: Json, options?: { readonly call?: string }): Promise<ToolCall>;
@@ -93,7 +98,9 @@ export interface AgentTurn extends AsyncDisposable {
   reportUsage(usage: RequestUsage): Promise<Appended>;
   /** What is left of the session's budget now. */
   budgetLeft(): BudgetLeft;
+  /** Ends the turn as completed. A checkpoint follows. */
   end(usage?: Usage): Promise<void>;
+  /** Ends the turn as failed. A checkpoint follows. */
   fail(usage?: Usage): Promise<void>;
   /** Ends the turn from outside: open calls get the outcome `interrupted`. */
   interrupt(): Promise<void>;
@@ -101,9 +108,13 @@ export interface AgentTurn extends AsyncDisposable {
 
 /** A message of the session's inbox. */
 export interface Message {
+  /** The id of the message. */
   readonly message: string;
+  /** The sender: `user:NAME`, or the id of a session. */
   readonly from: string;
+  /** The text of the message. */
   readonly text: string;
+  /** When it was sent: ISO 8601, UTC. */
   readonly at: string;
 }
 
@@ -115,14 +126,17 @@ export interface Messages {
   entered(message: string): Promise<void>;
   /** From now on each message is written to this input, one per line. */
   open(input: Writable): void;
+  /** Stops writing messages to the input. */
   close(): Promise<void>;
 }
 
 /** How an agent reaches a model: an address inside its sandbox, and a key that is valid only there. */
 export interface ModelAccess {
+  /** The address, inside the sandbox. */
   readonly url: string;
   /** The API of the provider. */
   readonly api: Api;
+  /** The key, which is valid only there. */
   readonly key: string;
   /** The credential that is really used: a key of the provider, or the login of an agent. */
   readonly kind: "key" | "login";
@@ -130,7 +144,9 @@ export interface ModelAccess {
 
 /** A conversation of an agent with its model, by the agent's own id. */
 export interface Conversation {
+  /** The agent's own id of the conversation. */
   readonly id: string;
+  /** `new`; `primed`: new, and told what happened in the session before; `resumed`. */
   readonly how: EventData<"conversation_begun">["how"];
 }
 
@@ -149,7 +165,9 @@ export interface ToolGate {
 
 /** How a tool is called. */
 export interface GateCall {
+  /** The id of the call in the journal. */
   readonly call?: string;
+  /** Cancels the call. */
   readonly signal?: AbortSignal;
 }
 
@@ -157,7 +175,9 @@ export interface GateCall {
 export interface GateAnswer {
   /** `held`: a person has not decided yet; the agent may make the same call again. */
   readonly outcome: ToolOutcome["outcome"] | "held";
+  /** The answer, for the agent. */
   readonly text: string;
+  /** The answer, for programs. */
   readonly facts?: JsonObject;
 }
 
@@ -165,6 +185,7 @@ export interface GateAnswer {
 export interface GateAccess {
   /** The address, for streamable HTTP. */
   readonly url: string;
+  /** Headers that each request to the address needs. */
   readonly headers: Readonly<Record<string, string>>;
   /** Whether it replaces the agent's own tools. */
   readonly isInstead: boolean;
@@ -177,25 +198,35 @@ export interface GateAccess {
 
 /** A call of the task that has an outcome. */
 export interface SettledCall {
+  /** `ok`, `error`, `refused` or `interrupted`. */
   readonly outcome: string;
+  /** What the call returned. */
   readonly output: Json;
+  /** The result for programs, such as an exit status. */
   readonly facts?: JsonObject;
 }
 
 /** A call of a turn that was cut off. */
 export interface CutCall {
+  /** The id of the call. */
   readonly call: string;
+  /** The name of the tool. */
   readonly tool: string;
+  /** The arguments of the call. */
   readonly args: Json;
   /** `interrupted`: it is not known whether the call had its effect. */
   readonly outcome: string;
+  /** What the call returned, as far as it is known. */
   readonly output: Json;
 }
 
 /** What a task may use. */
 export interface ToolClasses {
+  /** Whether its files are read-only. */
   readonly isReadOnly: boolean;
+  /** Whether its agent may run no commands. */
   readonly isWithoutCommands: boolean;
+  /** Whether it may reach any host. */
   readonly hasHosts: boolean;
 }
 
@@ -205,6 +236,7 @@ export interface Workplace {
   readonly id: string;
   /** The directory in which its processes start, as they see it. */
   directory(): Promise<string>;
+  /** What the task may use. */
   readonly tools: ToolClasses;
   /** Whether the task was cut off before and is driven again. */
   readonly isGoingOn: boolean;
@@ -221,6 +253,7 @@ export interface Workplace {
   story(): Promise<string | undefined>;
   /** The way to a provider's models. Fails if there is none. */
   model(provider: string): Promise<ModelAccess>;
+  /** Whether there is a gate for tools. Only a task in a session process has one. */
   readonly hasGate: boolean;
   /** The session's tools. Fails if there is no gate. */
   readonly gate: ToolGate;
@@ -228,7 +261,9 @@ export interface Workplace {
   settledCalls(): Promise<ReadonlyMap<string, SettledCall>>;
   /** Aborted when the turn has to end. */
   readonly stop: AbortSignal;
+  /** The session's inbox. */
   readonly messages: Messages;
+  /** Begins a turn. A checkpoint of the files follows its end. */
   beginTurn(input: Json): Promise<AgentTurn>;
   /** Starts a process, inside or outside of a turn. Resolves when it runs and that is recorded. */
   start(command: readonly string[], options?: ProcessOptions): Promise<AgentProcess>;

@@ -11,9 +11,18 @@ export const budgetSchema = z.strictObject({
   usd: z.optional(limit),
   minutes: z.optional(limit),
   turns: z.optional(limit),
-});
-/** The limits of a session. A limit that is not set is none. */
-export type Budget = z.infer<typeof budgetSchema>;
+}) satisfies z.ZodMiniType<Budget>;
+/** The limits of a session. A limit that is missing is not set. */
+export type Budget = {
+  /** Tokens of all models together. */
+  tokens?: number | undefined;
+  /** Money in US dollars. */
+  usd?: number | undefined;
+  /** The time that turns are open. */
+  minutes?: number | undefined;
+  /** The number of turns. */
+  turns?: number | undefined;
+};
 /** What a budget can limit. */
 export type BudgetLimit = keyof Budget;
 

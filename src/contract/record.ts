@@ -21,7 +21,9 @@ export interface JournalRecord {
 
 /** Where an append landed. */
 export interface Appended {
+  /** The number of the record in its session. */
   readonly seq: number;
+  /** The hash of the record. */
   readonly hash: string;
 }
 

@@ -15,6 +15,7 @@ import {
   tagsSchema,
 } from "../contract/index.ts";
 import { unknownOption } from "../util/index.ts";
+import type { TaskRequest } from "./task-request.ts";
 
 const MAX_TEXT = 200_000;
 
@@ -42,7 +43,7 @@ export const newSessionForm = z.strictObject({
   ),
 });
 
-/** What a task is: exactly one of `prompt`, `command` and `script`. */
+/** TaskRequest describes the same for an editor. */
 export const taskForm = z.strictObject({
   prompt: z.optional(described(text(), "What an agent is to do, in plain words.")),
   agent: z.optional(
@@ -79,9 +80,7 @@ export const taskForm = z.strictObject({
       "New limits of the session, set before the task begins, each at least as high as before. Refused while the session runs.",
     ),
   ),
-});
-/** A task as the library and the API are asked for it. */
-export type TaskRequest = z.infer<typeof taskForm>;
+}) satisfies z.ZodMiniType<TaskRequest>;
 
 export const beginForm = z.strictObject({ session: z.optional(newSessionForm), task: taskForm });
 

@@ -8,7 +8,7 @@ import { Dispatcher, Requests } from "../dispatch/index.ts";
 import { defaultUser, type SearchHit, type ShownStatus } from "../home/index.ts";
 import type { ConflictsIn } from "../task/index.ts";
 import { assertKnown, type OnProgress, present } from "../util/index.ts";
-import { beginForm, limitsForm, newSessionForm, parseOptions, type TaskRequest } from "./forms.ts";
+import { beginForm, limitsForm, newSessionForm, parseOptions } from "./forms.ts";
 import { type HomeEvent, HomeStream } from "./home-stream.ts";
 import { OwnedSession } from "./owned-session.ts";
 import type { SessionRecord } from "./records.ts";
@@ -16,6 +16,7 @@ import type { Finding, Freed } from "./results.ts";
 import { SessionHandle } from "./session.ts";
 import { requestOf } from "./shape.ts";
 import { specOf } from "./task-asked.ts";
+import type { TaskRequest } from "./task-request.ts";
 import { viewOf } from "./view.ts";
 import type { PersonRequest, SessionView } from "./views.ts";
 

@@ -19,7 +19,6 @@ export {
   parseForm,
   rebaseForm,
   rewindForm,
-  type TaskRequest,
   takeBackForm,
   taskForm,
   teardownForm,
@@ -66,6 +65,7 @@ export {
   statusOfOutcome,
   statusOfPark,
 } from "./task-outcome.ts";
+export type { TaskRequest } from "./task-request.ts";
 export type {
   Artifact,
   ChangeSize,

@@ -9,10 +9,13 @@ export interface RecordOf<T extends EventType> {
   readonly seq: number;
   /** ISO 8601, UTC, milliseconds; never earlier than the record before it. */
   readonly at: string;
+  /** The event that the record reports. */
   readonly type: T;
+  /** The data of the event. */
   readonly data: EventData<T>;
   /** The redaction rules that took something out of this record. */
   readonly redacted?: readonly string[];
+  /** The hash of the record, which contains that of the record before it. */
   readonly hash: string;
 }
 

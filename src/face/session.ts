@@ -12,21 +12,14 @@ import { conversationOf, expensesIn, type HistoryTurn, textIn } from "../session
 import { readReceipts } from "../task/index.ts";
 import { artifactsDir, assertKnown, present } from "../util/index.ts";
 import { type ConversationForms, conversationForms } from "./conversation.ts";
-import {
-  budgetForm,
-  forkForm,
-  keepForm,
-  messageForm,
-  parseOptions,
-  type TaskRequest,
-  taskForm,
-} from "./forms.ts";
+import { budgetForm, forkForm, keepForm, messageForm, parseOptions, taskForm } from "./forms.ts";
 import { giveReach, type Reach, reachOf } from "./reach.ts";
 import { type SessionRecord, typed } from "./records.ts";
 import type { Diff, OutputPart, Sent, Waited, WatchEvent } from "./results.ts";
 import { SessionWork } from "./session-work.ts";
 import { currentOf, diffOf, receiptOf, requestOf, waitedOf, waitingOf } from "./shape.ts";
 import { specOf } from "./task-asked.ts";
+import type { TaskRequest } from "./task-request.ts";
 import { viewOf } from "./view.ts";
 import type { Artifact, Checks, Expense, PersonRequest, Queue, SessionView } from "./views.ts";
 import { waitFor } from "./waiting.ts";

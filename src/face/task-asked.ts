@@ -15,7 +15,7 @@ import type { SessionSummary } from "../home/index.ts";
 import { readRepoFile } from "../task/index.ts";
 import { present } from "../util/index.ts";
 import { chooseAgent } from "./agent-choice.ts";
-import type { TaskRequest } from "./forms.ts";
+import type { TaskRequest } from "./task-request.ts";
 
 /** The session that the task is for; undefined for one that is yet to be opened. */
 type Of = Pick<SessionSummary, "repo" | "agent" | "definition" | "task" | "branch" | "merged">;
@@ -63,16 +63,16 @@ async function agentOf(dispatcher: Dispatcher, task: TaskRequest, session: Of): 
   return promptOf(dispatcher, prompt ?? "", task, session);
 }
 
-const commandOf = (command: string[], restart: boolean): AskedAgent => ({
-  agent: { adapter: "exec", command, input: "nothing", restart },
+const commandOf = (command: readonly string[], restart: boolean): AskedAgent => ({
+  agent: { adapter: "exec", command: [...command], input: "nothing", restart },
   definition: `exec:${basename(command[0] ?? "")}`,
   words: command.join(" "),
 });
 
-async function scriptOf(script: string, vars: Record<string, string>): Promise<AskedAgent> {
+async function scriptOf(script: string, vars: Readonly<Record<string, string>>): Promise<AskedAgent> {
   await assertScript(script, vars);
   return {
-    agent: { adapter: "script", script, vars, input: "messages" },
+    agent: { adapter: "script", script, vars: { ...vars }, input: "messages" },
     definition: "script:",
     words: "a script",
   };

@@ -17,11 +17,17 @@ const MAX_INDEXED_CHARS = 64 * 1024;
 
 /** One place in which the words stand. */
 export interface SearchHit {
+  /** The id of the session. */
   readonly session: string;
+  /** The record that has the words. */
   readonly seq: number;
+  /** The turn of that record; null outside of a turn. */
   readonly turn: number | null;
+  /** When it was recorded: ISO 8601, UTC. */
   readonly at: string;
+  /** The event of that record. */
   readonly type: string;
+  /** The text around the words. */
   readonly snippet: string;
 }
 

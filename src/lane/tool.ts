@@ -7,8 +7,11 @@ import type { Grant, Json, JsonObject, ToolClass } from "../contract/index.ts";
 
 /** A tool, as an agent is offered it. */
 export interface ToolDescription {
+  /** The name by which it is called. */
   readonly name: string;
+  /** Whether it reads, writes in the capsule, or acts outside of the session. */
   readonly class: ToolClass;
+  /** What it does, for the agent. */
   readonly description: string;
   /** A JSON Schema of an object. */
   readonly input: JsonObject;

@@ -31,7 +31,9 @@ export interface CommandOptions {
 
 /** How a command ended. */
 export interface CommandEnd {
+  /** Its exit status; null if a signal ended it. */
   readonly exitCode: number | null;
+  /** The signal that ended it; null if it exited by itself. */
   readonly signal: NodeJS.Signals | null;
   /** It ended because it was asked to. */
   readonly isStopped: boolean;

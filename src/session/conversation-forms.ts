@@ -7,14 +7,19 @@ import type { AnswerMessage, ModelMessage, ResultsMessage } from "./conversation
 
 /** A conversation for the Messages API of Anthropic. */
 export interface AnthropicConversation {
+  /** The system prompt, if there is one. */
   readonly system?: string;
+  /** The messages, in which the roles take turns. */
   readonly messages: readonly { readonly role: "user" | "assistant"; readonly content: AnthropicBlock[] }[];
 }
 
 /** One block of an Anthropic message. */
 export type AnthropicBlock =
+  /** A text. */
   | { readonly type: "text"; readonly text: string }
+  /** A call of a tool. */
   | { readonly type: "tool_use"; readonly id: string; readonly name: string; readonly input: Json }
+  /** The result of a call. */
   | {
       readonly type: "tool_result";
       readonly tool_use_id: string;
@@ -24,8 +29,11 @@ export type AnthropicBlock =
 
 /** One message for the chat completions API of OpenAI. */
 export type OpenAiMessage =
+  /** What the system or the user says. */
   | { readonly role: "system" | "user"; readonly content: string }
+  /** The result of a call. */
   | { readonly role: "tool"; readonly tool_call_id: string; readonly content: string }
+  /** What the model says, with its calls. */
   | {
       readonly role: "assistant";
       readonly content: string | null;
@@ -38,14 +46,20 @@ export type OpenAiMessage =
 
 /** One model message of the AI SDK. */
 export type AiSdkMessage =
+  /** What the system says. */
   | { readonly role: "system"; readonly content: string }
+  /** What the user says. */
   | { readonly role: "user"; readonly content: readonly { readonly type: "text"; readonly text: string }[] }
+  /** What the model says, with its calls. */
   | { readonly role: "assistant"; readonly content: readonly AiSdkAnswerPart[] }
+  /** The results of its calls. */
   | { readonly role: "tool"; readonly content: readonly AiSdkResultPart[] };
 
 /** One part of an answer, as the AI SDK has it. */
 export type AiSdkAnswerPart =
+  /** A text. */
   | { readonly type: "text"; readonly text: string }
+  /** A call of a tool. */
   | {
       readonly type: "tool-call";
       readonly toolCallId: string;
@@ -56,8 +70,11 @@ export type AiSdkAnswerPart =
 /** The result of one call, as the AI SDK has it. */
 export interface AiSdkResultPart {
   readonly type: "tool-result";
+  /** The id of the call. */
   readonly toolCallId: string;
+  /** The name of the tool. */
   readonly toolName: string;
+  /** What the call returned. */
   readonly output: { readonly type: "text" | "error-text"; readonly value: string };
 }
 

@@ -12,6 +12,7 @@ import { isInHistory, type SessionState } from "./state.ts";
 /** What a model, a person or the system said. */
 export interface SpokenMessage {
   readonly role: "user" | "system";
+  /** The text, or any JSON that was given as input. */
   readonly content: Json;
   /** Who sent it, for a message of the session's inbox: `user:ani`, or the id of a session. */
   readonly from?: string;
@@ -20,13 +21,16 @@ export interface SpokenMessage {
 /** What the model said in one answer: texts, calls, or both. */
 export interface AnswerMessage {
   readonly role: "assistant";
+  /** The texts of the answer, in order. */
   readonly content: readonly Json[];
+  /** The calls of the answer, in order. */
   readonly calls: readonly { readonly call: string; readonly tool: string; readonly args: Json }[];
 }
 
 /** The results of all calls of the answer before it, in the order of the calls. */
 export interface ResultsMessage {
   readonly role: "tool";
+  /** One result for each call. */
   readonly results: readonly {
     readonly call: string;
     readonly tool: string;

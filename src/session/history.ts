@@ -9,7 +9,9 @@ import { isInHistory, type SessionState } from "./state.ts";
 
 /** A message, or a call with its result. */
 export type HistoryEntry =
+  /** What was said in the turn, and by whom. */
   | { readonly kind: "message"; readonly role: string; readonly content: Json }
+  /** A call of a tool: its id, its arguments, and how it ended. */
   | {
       readonly kind: "tool_call";
       readonly call: string;
@@ -21,10 +23,15 @@ export type HistoryEntry =
 
 /** A turn that ended. */
 export interface HistoryTurn {
+  /** The number of the turn. */
   readonly turn: number;
+  /** What went into the turn. */
   readonly input: Json;
+  /** What the agent said and called, in order. */
   readonly entries: readonly HistoryEntry[];
+  /** `completed`, `failed` or `interrupted`. */
   readonly outcome: string;
+  /** What the turn itself reported. Metered requests are not part of it. */
   readonly usage: Usage;
 }
 

@@ -9,6 +9,7 @@ export type { ModelRequest, ScriptedModel, ScriptedModelOptions } from "./model.
 export { type Orphan, orphansIn } from "./orphans.ts";
 export type { Intent, Script, Scripts, Step } from "./script.ts";
 
+/** Starts a model on loopback that answers as its scripts tell it. */
 export function startScriptedModel(options: ScriptedModelOptions = {}): Promise<ScriptedModel> {
   return ScriptedModel.start(options);
 }

@@ -25,9 +25,13 @@ import { send, sendJson } from "./send.ts";
 export interface ModelRequest {
   /** Undefined for requests that are not about a conversation: lists of models, counts of tokens. */
   readonly api: Api["name"] | undefined;
+  /** The method of the request. */
   readonly method: string;
+  /** The path of the request. */
   readonly path: string;
+  /** The headers of the request. */
   readonly headers: IncomingHttpHeaders;
+  /** The body of the request, as text. */
   readonly body: string;
   /** A request without tools is a side call, for example for a title. */
   readonly isTurn: boolean;
@@ -35,6 +39,7 @@ export interface ModelRequest {
   readonly step: { readonly script: string; readonly number: number } | undefined;
 }
 
+/** How a scripted model is started. */
 export interface ScriptedModelOptions {
   /** Each is chosen by `[[its name]]` in a user's text. */
   readonly scripts?: Scripts;
@@ -42,6 +47,7 @@ export interface ScriptedModelOptions {
   readonly port?: number;
 }
 
+/** A model that runs. It ends when it is disposed of. */
 export class ScriptedModel implements AsyncDisposable {
   readonly #scripts: Scripts;
   readonly #server: Server;

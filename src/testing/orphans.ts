@@ -5,10 +5,13 @@
 import type { Item } from "./api/api.ts";
 import { apiAt } from "./api/apis.ts";
 
+/** A call without its result, or a result without its call. */
 export interface Orphan {
+  /** Which of the two is there. */
   readonly kind: "call" | "result";
   /** Gemini's may have none. */
   readonly id: string | undefined;
+  /** The name of the tool. */
   readonly name: string;
 }
 

@@ -6,8 +6,11 @@ import type { Usage } from "./api/api.ts";
 
 /** What the model wants done. It becomes a call of a tool that the agent offers for it. */
 export type Intent =
+  /** Writes a file. */
   | { readonly write: { readonly path: string; readonly content: string; readonly cwd?: string } }
+  /** Reads a file. */
   | { readonly read: { readonly path: string; readonly cwd?: string } }
+  /** Replaces a text in a file. */
   | {
       readonly edit: {
         readonly path: string;
@@ -16,7 +19,9 @@ export type Intent =
         readonly cwd?: string;
       };
     }
+  /** Runs a shell command. */
   | { readonly bash: { readonly command: string } }
+  /** Calls a tool of an MCP server. */
   | { readonly mcp: { readonly server: string; readonly tool: string; readonly args?: object } }
   /**
    * A tool by its own name, with exactly these arguments; also one that was not offered, which models
@@ -51,8 +56,11 @@ interface Manner {
   readonly usage?: Partial<Usage>;
 }
 
+/** What one request gets: a text, calls, or a fault. */
 export type Step = Deed & Trouble & Manner;
+/** The steps of one conversation, in order. */
 export type Script = readonly Step[];
+/** Scripts by their names. */
 export type Scripts = Readonly<Record<string, Script>>;
 
 const DEFAULT_USAGE: Usage = { inputTokens: 100, outputTokens: 20, cacheReadTokens: 0, cacheWriteTokens: 0 };

@@ -1,22 +1,26 @@
 /**
- * Owns the progress reports of long work: what it is doing, and how much of that is done. The code that does
+ * Owns the progress reports of long operations: what each does now, and how much of it is done. The code that does
  * the work counts with a `Meter`, which reports at once and then at most a few times a second, so counting
  * costs nothing.
  */
 import { systemClock } from "./clock.ts";
 import { present } from "./present.ts";
 
-/** What long work is at. */
+/** What a long operation does now, and how much of it is done. */
 export interface Progress {
   /** In a few words, for example "checking out the base". */
   readonly what: string;
+  /** The number of files that are done. */
   readonly files?: number;
+  /** The number of all files, if it is known. */
   readonly ofFiles?: number;
+  /** The number of bytes that are done. */
   readonly bytes?: number;
+  /** The number of all bytes, if it is known. */
   readonly ofBytes?: number;
 }
 
-/** Is called with what long work is at. */
+/** Gets the progress of long operations. */
 export type OnProgress = (step: Progress) => void;
 
 const SPEAK_MS = 100;

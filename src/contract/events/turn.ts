@@ -10,17 +10,28 @@ const usd = z.number().check(z.nonnegative());
  * ends turns without it.
  */
 const usageSchema = z.strictObject({
-  /** Without those that were read from a cache or written to one. */
   inputTokens: z.optional(count),
   outputTokens: z.optional(count),
   cacheReadTokens: z.optional(count),
   cacheWriteTokens: z.optional(count),
   usd: z.optional(usd),
-  /** The model that was asked, by its provider's name for it. */
   model: z.optional(name),
-});
+}) satisfies z.ZodMiniType<Usage>;
 /** What a turn used, as it is reported at its end. */
-export type Usage = z.infer<typeof usageSchema>;
+export type Usage = {
+  /** Input tokens that were neither read from a cache nor written to one. */
+  inputTokens?: number | undefined;
+  /** Tokens that the model wrote. */
+  outputTokens?: number | undefined;
+  /** Input tokens that the provider read from its cache. */
+  cacheReadTokens?: number | undefined;
+  /** Input tokens that the provider wrote to its cache. */
+  cacheWriteTokens?: number | undefined;
+  /** Money in US dollars. */
+  usd?: number | undefined;
+  /** The model that was asked, by its provider's name for it. */
+  model?: string | undefined;
+};
 
 export const turnEvents = {
   /**

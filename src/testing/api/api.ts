@@ -4,11 +4,15 @@
  * does not know is ignored, and never a failure.
  */
 
+/** The tokens that an answer reports. */
 export interface Usage {
-  /** Without those that were read from the cache or written to it. */
+  /** Input tokens that were neither read from the cache nor written to it. */
   readonly inputTokens: number;
+  /** Tokens that the model wrote. */
   readonly outputTokens: number;
+  /** Input tokens that were read from the cache. */
   readonly cacheReadTokens: number;
+  /** Input tokens that were written to the cache. */
   readonly cacheWriteTokens: number;
 }
 
