@@ -1,13 +1,13 @@
 /**
  * A coding agent in about eighty lines: a loop over a model of the Messages API, with one tool that runs in the task's
  * sandbox. Kill it at any moment and start it again with the same arguments: it continues in the same conversation, on
- * the same files, and repeats no command whose result is on record.
+ * the same files, and repeats no command whose result is on record. What it has to do next is read from the session.
  *
  *   node examples/harness.ts <repo> <name> <task in plain words>
  *
- * MODEL_URL and MODEL_KEY say which model is asked.
+ * MODEL_URL and MODEL_KEY name the model and its key.
  */
-import { isHoldfastError, type OwnedSession, type OwnTask, openHoldfast } from "holdfast";
+import { isHoldfastError, type OwnedSession, openHoldfast, type Workplace } from "holdfast";
 
 const [repo = ".", name = "harness", ...words] = process.argv.slice(2);
 const url = `${process.env["MODEL_URL"] ?? "https://api.anthropic.com"}/v1/messages`;
@@ -25,41 +25,53 @@ interface Answer {
 }
 
 const hf = await openHoldfast();
-const begun = await begin();
-await using session = begun.session;
-const { task, input } = begun;
-const work = task.workplace();
+await using session = await ownSession();
 const handle = await hf.session(session.id);
-await using turn = await work.beginTurn(input);
-
-for (;;) {
-  if (turn.budgetLeft().reached.length > 0) throw new Error("the budget is used up");
-  const { content, usage } = await ask();
-  await turn.reportUsage({
-    inputTokens: usage.input_tokens,
-    outputTokens: usage.output_tokens,
-    model: "any",
-  });
-  const calls = content.filter(({ type }) => type === "tool_use");
-  for (const { type, text } of content) if (type === "text" && text) await turn.addMessage("assistant", text);
-  if (calls.length === 0) break;
-  for (const { id = "", input } of calls) await run(id, input?.command ?? "");
+const { task: begun } = await handle.view();
+// If it has an outcome, the last process was killed after the end of the task.
+if (begun === null || begun.outcome === null) {
+  const task = begun ? await session.currentTask() : await session.startTask({ asked: words.join(" ") });
+  const last = (await Array.fromAsync(handle.turns())).at(-1);
+  if (last?.outcome !== "completed")
+    await drive(task.workplace(), last ? "You were cut off. Continue." : words.join(" "));
+  await task.end("done");
 }
-await turn.end();
-const { outcome, branch } = await task.end("done");
 await session.pause();
-console.log(JSON.stringify({ outcome, branch, turns: session.turns }));
+const { task, turns } = await handle.view();
+console.log(JSON.stringify({ outcome: task?.outcome, branch: task?.branch, turns }));
 
-/** A session of this name that was cut off, with its files; or a new one. */
-async function begin(): Promise<{ session: OwnedSession; task: OwnTask; input: string }> {
+/** The session of this name, which a killed process may have left; or a new one. */
+async function ownSession(): Promise<OwnedSession> {
   try {
     const { id } = await hf.session(name);
-    const resumed = await hf.resumeSession(id, { takeOver: true });
-    return { session: resumed, task: await resumed.currentTask(), input: "You were cut off. Continue." };
+    return await hf.resumeSession(id, { takeOver: true });
   } catch (error) {
     if (!isHoldfastError(error, "session_not_found")) throw error;
-    const opened = await hf.openSession({ repo, name, tags: ["harness"], budget: { turns: 50 } });
-    return { session: opened, task: await opened.startTask(), input: words.join(" ") };
+    return hf.openSession({ repo, name, tags: ["harness"], budget: { turns: 50 } });
+  }
+}
+
+/** One turn: asks the model until it wants no more commands. */
+async function drive(work: Workplace, input: string): Promise<void> {
+  await using turn = await work.beginTurn(input);
+  for (;;) {
+    if (turn.budgetLeft().reached.length > 0) throw new Error("the budget is used up");
+    const { content, usage } = await ask();
+    await turn.reportUsage({
+      inputTokens: usage.input_tokens,
+      outputTokens: usage.output_tokens,
+      model: "any",
+    });
+    const calls = content.filter(({ type }) => type === "tool_use");
+    for (const { text } of content) if (text) await turn.addMessage("assistant", text);
+    if (calls.length === 0) return turn.end();
+    for (const { id = "", input } of calls) {
+      const command = input?.command ?? "";
+      // The intent is on disk before the command runs, and its result before the model gets it.
+      const call = await turn.callTool("run_command", { command }, { call: id });
+      const { exitCode, excerpt } = await (await work.start(["sh", "-c", command])).ended;
+      await (exitCode === 0 ? call.returned(excerpt) : call.failed({ exitCode, excerpt }));
+    }
   }
 }
 
@@ -71,11 +83,4 @@ async function ask(): Promise<Answer> {
   const response = await fetch(url, { method: "POST", headers, body });
   if (!response.ok) throw new Error(`the model answered ${response.status}`);
   return (await response.json()) as Answer;
-}
-
-/** The intent is on disk before the command runs, and its result before the model hears of it. */
-async function run(id: string, command: string): Promise<void> {
-  const call = await turn.callTool("run_command", { command }, { call: id });
-  const { exitCode, excerpt } = await (await work.start(["sh", "-c", command])).ended;
-  await (exitCode === 0 ? call.returned(excerpt) : call.failed({ exitCode, excerpt }));
 }
