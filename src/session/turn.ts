@@ -57,7 +57,8 @@ export class Turn implements AsyncDisposable {
   }
 
   /**
-   * Resolves when the call is on disk. Run the tool after that, and report its result to the returned call.
+   * Records the intent of a call. Resolves when it is on disk. Run the tool after that, and report its result to the
+   * returned call.
    */
   async callTool(tool: string, args: Json, options: { readonly call?: string } = {}): Promise<ToolCall> {
     assertKnown("callTool", options, ["call"]);

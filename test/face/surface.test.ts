@@ -2,38 +2,22 @@
  * What the library and `holdfast/testing` publish: every type that can be reached from the library is published too, and
  * every name and every member has a sentence that an editor shows.
  */
-import { join, relative, resolve } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
+import {
+  checker,
+  entry,
+  isHidden,
+  isOurs,
+  isPrivate,
+  membersOf,
+  publishedIn,
+  sentenceOf,
+  TYPES,
+  testing,
+} from "../support/surface.ts";
 
-const root = resolve(import.meta.dirname, "..", "..");
-const entry = join(root, "src", "index.ts");
-const testing = join(root, "src", "testing", "index.ts");
-
-const config = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
-const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, root);
-const program = ts.createProgram([entry, testing], { ...options, noEmit: true, skipLibCheck: true });
-const checker = program.getTypeChecker();
-
-function publishedIn(path: string): ts.Symbol[] {
-  const source = program.getSourceFile(path);
-  const module = source && checker.getSymbolAtLocation(source);
-  return (module ? checker.getExportsOfModule(module) : []).map((symbol) =>
-    symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol,
-  );
-}
 const published = publishedIn(entry);
-
-const isOurs = (declaration: ts.Declaration) => {
-  const path = relative(join(root, "src"), declaration.getSourceFile().fileName);
-  return !path.startsWith("..");
-};
-const isHidden = (symbol: ts.Symbol) => symbol.getJsDocTags().some(({ name }) => name === "internal");
-const isPrivate = (node: ts.Declaration) => {
-  const name = ts.getNameOfDeclaration(node);
-  const flags = ts.getCombinedModifierFlags(node);
-  return (name && ts.isPrivateIdentifier(name)) || (flags & ts.ModifierFlags.Private) !== 0;
-};
 
 /** The parts of a declaration that a user of the library sees. */
 function seenParts(declaration: ts.Declaration): ts.Node[] {
@@ -70,8 +54,6 @@ function namedTypes(node: ts.Node): ts.Symbol[] {
   return found;
 }
 
-const TYPES = ts.SymbolFlags.Class | ts.SymbolFlags.Interface | ts.SymbolFlags.TypeAlias;
-
 function unpublished(): string[] {
   const known = new Set(published);
   const missing = new Set<string>();
@@ -92,20 +74,7 @@ function unpublished(): string[] {
   return [...missing].sort();
 }
 
-const hasSentence = (symbol: ts.Symbol) =>
-  ts.displayPartsToString(symbol.getDocumentationComment(checker)).trim() !== "";
-
-/** The members of a type, and of each type of a union: those that our sources declare. */
-function membersOf(symbol: ts.Symbol): ts.Symbol[] {
-  if (!(symbol.flags & TYPES)) return [];
-  const type = checker.getDeclaredTypeOfSymbol(symbol);
-  const parts = type.isUnion() ? type.types : [type];
-  return parts
-    .filter((part) => part.flags & ts.TypeFlags.Object)
-    .flatMap((part) => checker.getPropertiesOfType(part))
-    .filter((member) => member.declarations?.some(isOurs) && !member.name.startsWith("__@"))
-    .filter((member) => !isHidden(member) && !member.declarations?.some(isPrivate));
-}
+const hasSentence = (symbol: ts.Symbol) => sentenceOf(symbol) !== "";
 
 /** The alternatives of a union are described one by one, not each of their members. */
 function isDescribedAbove(member: ts.Symbol): boolean {
