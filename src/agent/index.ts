@@ -1,6 +1,5 @@
 export type {
   Adapter,
-  AgentEnd,
   AgentProcess,
   AgentTurn,
   Conversation,

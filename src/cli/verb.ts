@@ -86,12 +86,16 @@ export interface BudgetOptions {
   readonly budgetTurns?: number;
 }
 
+const BUDGET_HELP = {
+  tokens: "hold model requests after this many tokens, then park the task",
+  usd: "hold model requests after this many US dollars, then park the task",
+  minutes: "hold model requests after this many minutes of turns, then park the task",
+  turns: "pause the session after this many turns",
+} as const;
+
 export function withBudget(command: Command): Command {
-  for (const limit of ["tokens", "usd", "minutes", "turns"]) {
-    const option = new Option(
-      `--budget-${limit} <n>`,
-      `pause the session when it has spent this many ${limit}`,
-    );
+  for (const limit of ["tokens", "usd", "minutes", "turns"] as const) {
+    const option = new Option(`--budget-${limit} <n>`, BUDGET_HELP[limit]);
     command.addOption(option.argParser(parsePositive));
   }
   return command;

@@ -17,7 +17,7 @@ import { present } from "../util/index.ts";
 import { chooseAgent } from "./agent-choice.ts";
 import type { TaskRequest } from "./task-request.ts";
 
-/** The session that the task is for; undefined for one that is yet to be opened. */
+/** What is known of the session that the task is for. */
 type Of = Pick<SessionSummary, "repo" | "agent" | "definition" | "task" | "branch" | "merged">;
 
 interface Asked {
@@ -105,7 +105,7 @@ export async function promptOf(
   };
 }
 
-/** One of the repo's own file counts as far as a person has accepted it. */
+/** The definition of an agent in the repo's file, without the words that no person has accepted. */
 async function definitionOf(
   { home }: Dispatcher,
   name: string | undefined,

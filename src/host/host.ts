@@ -1,7 +1,7 @@
 /**
  * Owns the session process: it owns the session, takes in what its inbox has, drives its tasks one after the
  * other, and ends when there is nothing left to do. It reads no path of another session. `life-table.ts`
- * decides what it does when; here, it tells its life what happens, and does what that answers.
+ * decides what follows from each event; this file reports the events and performs the effects.
  *
  * A kill at any moment leaves a journal with the status `active`, a free lock, a capsule with its files, and
  * an inbox with what was not taken in. The next session process goes on from there; nothing of the command

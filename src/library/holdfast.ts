@@ -1,6 +1,6 @@
 /**
- * Owns the library's face: `openHoldfast`, and what can be asked of a home. What a method does stands in the
- * file that owns it.
+ * Owns what this process can do with a home by itself, without a session process: one method for each operation, which
+ * the file that owns the operation carries out. The published library is in face/.
  */
 import type { JournalRecord } from "../contract/index.ts";
 import {

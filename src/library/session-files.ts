@@ -1,6 +1,5 @@
 /**
- * Owns the part of the library's face that is about a session's files and its work: looked at, put away, published,
- * merged, handed over. What a method does stands in the file that owns it.
+ * Owns the part of it that is about a session's files and its work: compared, torn down, published, merged, handed off.
  */
 import { asFailure, type Home } from "../home/index.ts";
 import {

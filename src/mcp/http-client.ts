@@ -1,7 +1,7 @@
 /**
  * Owns one MCP client of the earlier protocol over HTTP: which answer belongs to which of its requests. An answer that
- * comes soon is one JSON document. A slow one, and one that says how far it is, is a stream of events with a sign of life,
- * so that nothing between takes it for dead.
+ * comes soon is one JSON document. A slow answer, or one with progress, is a stream of events that sends something
+ * every 15 seconds, so that no proxy closes the connection.
  *
  * mcp-http-1 A call whose client hangs up is taken back, and one that its client takes back keeps no connection.
  */

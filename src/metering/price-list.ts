@@ -1,7 +1,6 @@
 /**
- * Owns the list of prices that comes with Holdfast: the prices that the providers have published for their
- * models, as of 16 November 2026. Anthropic's are from its own pages of October 2026; those of OpenAI and
- * Google are from public collections of August to October 2026. Temporary discounts are left out. A cache
+ * Owns the list of prices that comes with Holdfast: list prices of Anthropic, OpenAI and Google for their models, as of
+ * 16 November 2026. Temporary discounts are left out. A cache
  * write is one that lasts five minutes. Prices change, and this list does not; `prices` in settings.yaml
  * overrides it.
  */

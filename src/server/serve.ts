@@ -1,6 +1,6 @@
 /**
  * Owns `serve`: one process for a home that looks after it and answers its API. It may be killed at any moment:
- * sessions have processes of their own. Two at once are one too many, and the second says who is there.
+ * sessions have processes of their own. A home has one server. A second one fails and names the first.
  */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

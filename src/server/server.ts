@@ -69,7 +69,7 @@ export class ApiServer {
     });
     this.#server.maxConnections = MAX_CONNECTIONS;
     this.#server.on("connection", (socket) => this.#strangers.enter(socket));
-    // Half a request, or none: an answer, where one is possible, and the end, whether the other side ends it or not.
+    // A malformed or incomplete request is answered, if the client still reads, and its connection is closed.
     this.#server.on("clientError", (_error, socket: Socket) => {
       if (socket.writable) socket.write("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
       socket.destroySoon();

@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { AgentEnd } from "../../src/agent/index.ts";
+import type { AgentEnd } from "../../src/agent/adapter.ts";
 import { adapterOf, assertHeld } from "../../src/agent/index.ts";
 import { parseScript } from "../../src/agent/script/form.ts";
 import type { JournalRecord, ScriptSpec } from "../../src/contract/index.ts";

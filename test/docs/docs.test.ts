@@ -56,7 +56,7 @@ describe("the docs", () => {
       expect(read("docs/errors.md")).toMatch(new RegExp(`^\\| ${status} \\|`, "m"));
   });
 
-  it("every link, npm script and verb that a page names exists", () => {
+  it("every link, file, npm script and verb that a page names exists", () => {
     const { scripts } = JSON.parse(read("package.json"));
     for (const page of pages) {
       for (const [, target = "", heading] of read(page).matchAll(/\]\((?!https:)([^)#]*)(?:#([^)]+))?\)/g)) {
@@ -64,6 +64,8 @@ describe("the docs", () => {
         expect(existsSync(join(root, path)), `${page} → ${target}`).toBe(true);
         if (heading) expect(headingsOf(read(path)), `${page} → ${target}`).toContain(heading);
       }
+      for (const [, path = ""] of read(page).matchAll(/`((?:test|src|bench)\/[\w./-]+\.ts)`/g))
+        expect(existsSync(join(root, path)), `${page} → ${path}`).toBe(true);
       for (const [, script = ""] of read(page).matchAll(/npm run ([\w:]+)/g))
         expect(scripts, page).toHaveProperty([script]);
       for (const [, verb = ""] of read(page).matchAll(/(?:^|\()holdfast ([a-z]+)/gm))

@@ -201,7 +201,7 @@ async function untilSaid(
     if (happening.kind === "output") said += happening.chunk.toString("utf8");
     if (said.includes(word)) return;
   }
-  throw new Error(`the tour waits in vain for ${id} to say ${word}`);
+  throw new Error(`the tour timed out while it waited for ${id} to print ${word}`);
 }
 
 type Shown = Awaited<ReturnType<Dispatcher["show"]>>;
@@ -215,7 +215,7 @@ async function untilShown(
   try {
     const patience = deadline(dispatcher.home.io.clock, WAIT_MS);
     for (; !isIt(await dispatcher.show(id)); await ears.next())
-      if (patience.isPast) throw new Error(`the tour waits in vain for ${id}`);
+      if (patience.isPast) throw new Error(`the tour timed out while it waited for ${id}`);
   } finally {
     ears.close();
   }

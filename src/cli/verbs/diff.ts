@@ -27,7 +27,7 @@ export function command(): Command {
       if (options.all && other !== undefined)
         throw new HoldfastError(
           "usage",
-          "--all compares nothing: give it one session, or leave it out to compare two",
+          "--all can't be used with two sessions: give one session, or remove --all",
         );
       const dispatcher = await openDispatcher(options);
       const { holdfast } = dispatcher;

@@ -11,7 +11,7 @@ export function command(): Command {
     "holdfast keep fix-login --undo",
   ])
     .argument("<session>", SESSION_HELP)
-    .option("--undo", "let retention and gc have it again")
+    .option("--undo", "allow retention and gc to archive or delete it again")
     .action(async (prefix: string, options: Options) => {
       const dispatcher = await openDispatcher(options);
       const { id, label } = await sessionOf(dispatcher.holdfast, prefix, options);
