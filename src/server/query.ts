@@ -3,7 +3,6 @@
  * refused.
  */
 import { Refusal } from "../http/index.ts";
-import type { Call } from "./api-route.ts";
 
 export interface QueryValue {
   readonly description: string;
@@ -46,7 +45,9 @@ function whyNot({ schema, isRepeated }: QueryValue, given: readonly string[]): s
   return given.every(isPossible) ? undefined : `one of ${schema.enum?.join(", ")} is needed`;
 }
 
-type Asked = Pick<Call, "url">;
+interface Asked {
+  readonly url: URL;
+}
 
 export const textsIn = ({ url }: Asked, name: string) => url.searchParams.getAll(name);
 export const textIn = ({ url }: Asked, name: string) => url.searchParams.get(name) ?? undefined;
