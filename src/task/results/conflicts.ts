@@ -38,10 +38,12 @@ export interface ConflictsIn {
 /** For sessions that are neither closed nor archived, one repo after another. */
 export async function conflictsOf(home: Home, user = defaultUser()): Promise<ConflictsIn[]> {
   const repos = new Map<string, { readonly repo: Repo; readonly states: SessionState[] }>();
+  const opened = new Map<string | null, Repo | undefined>();
   for (const { state } of await inspectAll(home)) {
     if (state.user !== user || !isLive(state)) continue;
-    // A session whose repo is gone conflicts with nothing.
-    const repo = await repoOf(home, state).catch(() => undefined);
+    // Each repo is opened once. A session whose repo is gone conflicts with nothing.
+    if (!opened.has(state.repo)) opened.set(state.repo, await repoOf(home, state).catch(() => undefined));
+    const repo = opened.get(state.repo);
     if (!repo || repo.isStandIn) continue;
     const known = repos.get(repo.key) ?? { repo, states: [] };
     known.states.push(state);
