@@ -28,12 +28,6 @@ const log = (home: TaskHome, format = "%s") =>
   gitIn(home.main, "log", `--format=${format}`, "--reverse").split("\n");
 const treeOf = (home: TaskHome, name: string) => gitIn(home.main, "rev-parse", `${name}^{tree}`);
 
-/** Every ref and object of the user's repo. */
-const allOf = (home: TaskHome) =>
-  [["for-each-ref"], ["cat-file", "--batch-all-objects", "--batch-check"]]
-    .map((args) => gitIn(home.main, ...args))
-    .join("\n");
-
 async function eventsOf(hf: Holdfast, id: string, pattern: RegExp) {
   const found: { type: string; data: unknown }[] = [];
   for await (const { type, data } of hf.readJournal(id)) if (pattern.test(type)) found.push({ type, data });
@@ -243,47 +237,6 @@ describe("an agent's commits", () => {
     },
     180_000,
   );
-
-  it("keep-3 verify-5 are published on a branch of their own only after a review, as the work is", async () => {
-    using home = new TaskHome(FILES);
-    const hf = await home.open();
-    const { session, task } = await home.start(hf, "the work");
-    await turn(
-      task,
-      `echo 'token = "${TOKEN}"' > n; mkdir .github; echo 1 > .github/x; git add .; git commit -qm c1`,
-    );
-    expect((await task.end("done")).outcome).toBe("needs_review");
-    await session.pause();
-    const cleaned = await home.start(hf, "cleaned");
-    await turn(
-      cleaned.task,
-      `echo 'token = "${TOKEN}"' > n; git add .; git commit -qm c1; echo 1 > n; git commit -qam c2`,
-    );
-    // The work itself has nothing to review; one of its commits has.
-    expect((await cleaned.task.end("done")).unpublished).toBeNull();
-    await cleaned.session.pause();
-    const before = allOf(home);
-    for (const [{ id }, words] of [
-      [session, /the work of task 1 needs a review/],
-      [cleaned.session, /a secret in n \(.*in commit [0-9a-f]{12}\)/],
-    ] as const) {
-      await expect(hf.branchSession(id, { commits: true })).rejects.toMatchObject({
-        code: "needs_review",
-        exitStatus: 3,
-        message: expect.stringMatching(words),
-      });
-      expect(allOf(home)).toBe(before);
-    }
-    for (const { id } of [session, cleaned.session]) {
-      const { branch, commit } = await hf.branchSession(id, { commits: true, isReviewed: true });
-      expect(gitIn(home.main, "rev-parse", branch)).toBe(commit);
-      const [judged, published] = (await eventsOf(hf, id, /policy_applied|commits_published/)).slice(-2);
-      expect(judged?.data).toMatchObject({
-        findings: expect.arrayContaining([expect.objectContaining({ rule: "secret", path: "n" })]),
-      });
-      expect(published?.data).toMatchObject({ commit, isReviewed: true });
-    }
-  });
 
   it("keep-1 are read without using the config, hooks or alternates of the gitdir that the agent controls", async () => {
     using home = new TaskHome(FILES);
