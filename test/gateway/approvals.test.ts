@@ -2,7 +2,7 @@
  * One grant permits one action, once. A different action asks again, and only the operator's key permits
  * anything.
  */
-import { statSync, writeFileSync } from "node:fs";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -194,6 +194,25 @@ describe("an action that needs an approval", () => {
     expect(data["fingerprint"]).not.toBe((await operator.request(1)).data["fingerprint"]);
     await home.session.append("approval_denied", { approval: String(data["approval"]), by: "user:ani" });
     expect(await again).toMatchObject({ outcome: "refused" });
+    await home.end();
+  });
+});
+
+describe("a grant that was already spent in this home", () => {
+  it("spend-1 lets no tool of the session itself run in a lane that asks about writes", async () => {
+    using home = new GateHome();
+    await home.begin({ tools: { approval: ["write"] }, holdMs: 1 });
+    const operator = new Operator(home);
+    const call = () => home.gate.call("run_command", { command: "echo ran > ran" });
+    expect(await call()).toMatchObject({ outcome: "held" });
+    const { approval } = await operator.approve();
+    spend(home.dir, approval, {});
+    expect(await call()).toMatchObject({
+      outcome: "refused",
+      text: expect.stringContaining("already spent"),
+    });
+    const { root } = await home.task.capsule.attach();
+    expect(existsSync(join(root, "ran"))).toBe(false);
     await home.end();
   });
 });

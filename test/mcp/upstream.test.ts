@@ -4,8 +4,10 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describe, expect, it } from "vitest";
-import { wasSpent } from "../../src/approval/index.ts";
+import { spend, wasSpent } from "../../src/approval/index.ts";
 import { sha256Hex } from "../../src/util/index.ts";
 import { type GateAsked, GateHome } from "../support/gates.ts";
 import { CountedTool, Operator } from "../support/granting.ts";
@@ -34,6 +36,16 @@ async function withServers(mcp: Record<string, Entry>, asked: GateAsked = {}): P
   await acceptFile(home);
   await home.begin(asked);
   return home;
+}
+
+/** Asked by the official client, without a gate. */
+async function toolsOfItself(name: string): Promise<string[]> {
+  const client = new Client({ name: "test", version: "1" });
+  const args = [packaged(name), ...(name === "filesystem" ? ["/tmp"] : [])];
+  await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: "ignore" }));
+  const { tools } = await client.listTools();
+  await client.close();
+  return tools.map((tool) => tool.name);
 }
 
 /** Of the server's own process; 0: there is none. */
@@ -69,10 +81,23 @@ describe("real MCP servers behind the gate", () => {
     );
     const client = await home.client();
     const listed = (await client.listTools()).tools.map(({ name }) => name);
-    expect(listed).toContain("files__read_text_file");
-    expect(listed).toContain("files__write_file");
-    expect(listed).not.toContain("files__move_file");
     expect(listed).not.toContain("run_command");
+    // Of each server, exactly the tools that it has itself and that the lane has.
+    const lists = (name: string) => listed.filter((one) => one.startsWith(`${name}__`)).sort();
+    const has = async (name: string) =>
+      (await toolsOfItself(name === "files" ? "filesystem" : name === "all" ? "everything" : name))
+        .map((tool) => `${name}__${tool}`)
+        .sort();
+    for (const name of ["all", "memory"]) expect(lists(name), name).toEqual(await has(name));
+    const inLane = [...read, "write_file", "edit_file"].map((name) => `files__${name}`);
+    expect(lists("files")).toEqual(inLane.sort());
+    const outside = (await has("files")).filter((name) => !inLane.includes(name));
+    expect(outside.length).toBeGreaterThan(5);
+    for (const name of outside)
+      expect(await home.gate.call(name, { path: "in-repo.txt" }), name).toMatchObject({
+        outcome: "refused",
+        text: expect.stringContaining("is not a tool of this task's lane"),
+      });
     const call = async (name: string, args: Record<string, unknown>) => {
       const result = await client.callTool({ name, arguments: args });
       return { isError: result.isError, text: JSON.stringify(result.content) };
@@ -287,6 +312,19 @@ describe("an action of an upstream server", () => {
     expect(await calling).toMatchObject({ outcome: "ok" });
     expect(await beside).toMatchObject({ outcome: "ok" });
     await until(hasStarted);
+    await home.end();
+  });
+
+  it("spend-1 is not done with a grant that was already spent in this home", async () => {
+    using home = await withServers({ sees: entry("well") }, { ...asking, holdMs: 1 });
+    const call = () => home.gate.call("sees__look", {});
+    expect(await call()).toMatchObject({ outcome: "held" });
+    const { approval } = await new Operator(home).approve();
+    spend(home.dir, approval, {});
+    expect(await call()).toMatchObject({
+      outcome: "refused",
+      text: expect.stringContaining("already spent"),
+    });
     await home.end();
   });
 

@@ -107,6 +107,25 @@ describe("an external action", () => {
     await writing;
   });
 
+  it("worker-1 pushes the approved commit after the user's HEAD and the agent's HEAD moved", async () => {
+    await using home = new ActingHome();
+    const bare = withRemote(home);
+    gitIn(home.main, "remote", "add", "origin", bare);
+    await home.begin("");
+    const { prepared, action } = await home.prepare("git_push", { branch: "work" });
+    const grant = await home.grant(action);
+    gitIn(home.main, "checkout", "-q", "-b", "elsewhere");
+    gitIn(home.main, "commit", "-q", "--allow-empty", "-m", "the user's own");
+    await turn(
+      home.task,
+      "git checkout -q -b elsewhere; git commit -qam mine; git symbolic-ref HEAD refs/heads/none",
+    );
+    expect(await prepared.act(grant, quiet())).toMatchObject({ outcome: "ok" });
+    const { commit, parent } = prepared.target as { commit: string; parent: string };
+    expect(gitIn(bare, "rev-parse", "work", "work^")).toBe(`${commit}\n${parent}`);
+    expect(parent).toBe(gitIn(home.main, "rev-parse", "main"));
+  });
+
   it("worker-6 is refused before a person is asked if the work or an argument has a secret in it", async () => {
     await using home = new ActingHome();
     gitIn(home.main, "remote", "add", "origin", withRemote(home));
