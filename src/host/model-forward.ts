@@ -178,7 +178,7 @@ export class ModelForward {
   async #record({ provider, model: asked }: AgentRequest, metered: Metered | undefined): Promise<void> {
     if (!metered) return;
     const { session, task, prices } = this.#parts;
-    const { model: answered, ...usage } = metered;
+    const { model: answered, hourlyCacheWriteTokens: _, ...usage } = metered;
     const model = answered ?? asked;
     // The answer may use another name, which has no price. The budget let the request go by the price of the model that
     // was asked for.
@@ -192,7 +192,7 @@ export class ModelForward {
       provider,
       model: model.slice(0, 200),
       ...usage,
-      ...priced(named, usage, prices),
+      ...priced(named, metered, prices),
     });
     this.#metered = recorded;
     await recorded;

@@ -15,5 +15,6 @@ export function readAnthropic(value: unknown): Reading {
     outputTokens: isStart ? undefined : countIn(usage["output_tokens"]),
     cacheReadTokens: countIn(usage["cache_read_input_tokens"]),
     cacheWriteTokens: countIn(usage["cache_creation_input_tokens"]),
+    hourlyCacheWriteTokens: countIn(fieldsIn(usage["cache_creation"])["ephemeral_1h_input_tokens"]),
   });
 }

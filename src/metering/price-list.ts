@@ -1,8 +1,8 @@
 /**
  * Owns the list of prices that comes with Holdfast: list prices of Anthropic, OpenAI and Google for their models, as of
- * 16 November 2026. Temporary discounts are left out. A cache
- * write is one that lasts five minutes. Prices change, and this list does not; `prices` in settings.yaml
- * overrides it.
+ * 16 November 2026. Temporary discounts are left out. A cache write is one that lasts five minutes; one that lasts an
+ * hour is charged for by these prices, too. Prices change, and this list does not; `prices` in settings.yaml overrides
+ * it.
  */
 
 /** In dollars for a million tokens. */

@@ -46,6 +46,8 @@ function longest<T>(prices: ReadonlyMap<string, T>, model: string): T | undefine
 const isOf = (model: string, name: string) =>
   model.startsWith(name) && (model.length === name.length || "-@:/".includes(model[name.length] ?? ""));
 
+/** Anthropic takes twice the price of its input for an hour, and one and a quarter for five minutes. */
+const HOURLY_SURCHARGE = 2 / 1.25 - 1;
 const MILLION = 1_000_000;
 
 /** In the form of `usage_metered`. */
@@ -56,14 +58,14 @@ export function priced(
 ): { readonly isPriced: boolean; readonly usd?: number } {
   const listed = prices.of(model);
   if (!listed) return { isPriced: false };
-  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, hourlyCacheWriteTokens = 0 } = usage;
   const prompt = inputTokens + cacheReadTokens + cacheWriteTokens;
   const price = listed.beyond && prompt > listed.beyond.promptTokens ? listed.beyond : listed;
   const usd =
     inputTokens * price.input +
     outputTokens * price.output +
     cacheReadTokens * price.cacheRead +
-    cacheWriteTokens * price.cacheWrite;
+    (cacheWriteTokens + hourlyCacheWriteTokens * HOURLY_SURCHARGE) * price.cacheWrite;
   return { isPriced: true, usd: usd / MILLION };
 }
 

@@ -8,6 +8,8 @@ export interface Usage {
   readonly outputTokens: number;
   readonly cacheReadTokens: number;
   readonly cacheWriteTokens: number;
+  /** Those of them that last an hour, which cost more. */
+  readonly hourlyCacheWriteTokens?: number;
 }
 
 /** What one part reports; unknown fields are missing. */

@@ -76,6 +76,23 @@ const CASES: readonly Case[] = [
     metered: claude,
   },
   {
+    name: "Anthropic, with cache writes for an hour",
+    api: "anthropic",
+    contentType: "application/json",
+    text: JSON.stringify({
+      type: "message",
+      model: "claude-sonnet-4-5-20250929",
+      usage: {
+        input_tokens: 12,
+        cache_creation_input_tokens: 300,
+        cache_creation: { ephemeral_5m_input_tokens: 100, ephemeral_1h_input_tokens: 200 },
+        cache_read_input_tokens: 20_000,
+        output_tokens: 345,
+      },
+    }),
+    metered: { ...claude, hourlyCacheWriteTokens: 200 },
+  },
+  {
     name: "OpenAI chat, streamed",
     api: "openai",
     contentType: "text/event-stream",

@@ -26,6 +26,12 @@ describe("prices", () => {
     const { isPriced, usd } = priced("claude-haiku-4-5", few, new Prices());
     expect(isPriced).toBe(true);
     expect(usd).toBeCloseTo((1000 * 1 + 100 * 5 + 10_000 * 0.1 + 100 * 1.25) / 1_000_000, 12);
+    // Of the cache writes, those that last an hour cost twice as much as input.
+    const hourly = { ...few, cacheWriteTokens: 300, hourlyCacheWriteTokens: 200 };
+    expect(priced("claude-haiku-4-5", hourly, new Prices()).usd).toBeCloseTo(
+      (usd ?? 0) + (200 * 2) / 1_000_000,
+      12,
+    );
     expect(priced("gemini-2.5-pro", { ...million, inputTokens: 200_000 }, new Prices()).usd).toBeCloseTo(
       0.25,
       12,
