@@ -67,7 +67,7 @@ export const taskForm = z.strictObject({
   isFresh: flag("Begin with the repo's default base, whatever the last task left."),
   cwd: named("The directory of the repo to start in, by its path from the top."),
   lane: z.optional(described(laneNameSchema, "What the task may do; without one, the repo's default lane.")),
-  hosts: z.optional(described(hostListSchema, "Hosts that it may reach beside those of its lane.")),
+  hosts: z.optional(described(hostListSchema, "Hosts that it may reach in addition to those of its lane.")),
   env: z.optional(
     described(
       z.record(z.string(), z.string()),

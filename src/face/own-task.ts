@@ -18,7 +18,7 @@ export interface TurnResult {
   readonly isInterrupted: boolean;
 }
 
-/** How a task can be told to have ended. */
+/** The outcomes with which a loop can end its task. */
 export type OwnOutcome = "done" | "failed" | "cancelled";
 const OUTCOMES: readonly string[] = ["done", "failed", "cancelled"] satisfies OwnOutcome[];
 

@@ -28,9 +28,9 @@ export interface OwnTaskOptions {
   readonly cwd?: string;
   /** What it may do. Default: the repo's default lane. */
   readonly lane?: string;
-  /** Hosts that it may reach beside those of its lane. */
+  /** Hosts that it may reach in addition to those of its lane. */
   readonly hosts?: readonly string[];
-  /** Without a sandbox, nothing keeps its commands from the rest of the machine. Default: true. */
+  /** Whether its commands run in a sandbox. Without one, they reach the rest of the machine. Default: true. */
   readonly sandbox?: boolean;
   /** What `capsule.setup` writes, while it runs. */
   readonly onSetup?: (chunk: Buffer) => void;
@@ -70,7 +70,7 @@ export class OwnedSession implements AsyncDisposable {
     return this.#session.id;
   }
 
-  /** What a person calls it; null where it has no name. */
+  /** What a person calls it; null if it has no name. */
   get name(): string | null {
     return this.#session.state.name;
   }
@@ -91,7 +91,7 @@ export class OwnedSession implements AsyncDisposable {
     return this.#session.append(type, data);
   }
 
-  /** Appends an event of your own: its name, and any JSON beside it. */
+  /** Appends an event of your own: a name, and any JSON. */
   note(name: string, data: JsonObject = {}): Promise<Appended> {
     return this.#session.append("custom", { ...data, name });
   }
@@ -124,27 +124,27 @@ export class OwnedSession implements AsyncDisposable {
     return new OwnTask(await this.#dispatcher.holdfast.startTask(this.#session, options));
   }
 
-  /** The task that the session is at, with its files: after a crash, the one that was cut off. */
+  /** Returns the current task with its files: after a crash, the one that was cut off. */
   async currentTask(): Promise<OwnTask> {
     return new OwnTask(await this.#dispatcher.holdfast.currentTask(this.#session));
   }
 
-  /** Ends an open turn as interrupted, pauses the session, and gives it back. */
+  /** Ends an open turn as interrupted, pauses the session, and releases it. */
   pause(): Promise<void> {
     return this.#session.pause();
   }
 
-  /** Closes the session for good, and gives it back. */
+  /** Closes the session for good, and releases it. */
   close(): Promise<void> {
     return this.#session.close();
   }
 
-  /** Gives the session back as it is. */
+  /** Releases the session as it is: another process can own it then. */
   release(): Promise<void> {
     return this.#session.release();
   }
 
-  /** Gives the session back; one that was at work is paused. */
+  /** Releases the session. If it was at work, it is paused first. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.#session[Symbol.asyncDispose]();
   }

@@ -83,7 +83,7 @@ export class SessionWork {
     return handOffOf(handOff);
   }
 
-  /** Takes what the person changed as a turn of theirs. */
+  /** Takes the files back. What the person changed becomes a turn. */
   async takeBack(
     options: { readonly directory?: string; readonly unchanged?: boolean } = {},
   ): Promise<Returned> {
@@ -91,7 +91,7 @@ export class SessionWork {
     return returnedOf(await this.#holdfast.takeBackSession(this.id, { ...this.#scope, ...options }));
   }
 
-  /** Compresses it and puts it away; what runs is ended first. */
+  /** Archives it; what runs is ended first. */
   async archive(): Promise<void> {
     await this.#dispatcher.archive(this.id, this.#scope);
   }
@@ -111,7 +111,7 @@ export class SessionWork {
     return { isSound: findings.length === 0, artifacts, snapshots, findings: places };
   }
 
-  /** Makes a new session of what is good in a damaged one, and returns its id; null where only a cache was wrong. */
+  /** Makes a new session of what is good in a damaged one, and returns its id; null if only a cache was wrong. */
   async repair(): Promise<string | null> {
     return (await this.#holdfast.repairSession(this.id, this.#scope)).session;
   }

@@ -25,7 +25,7 @@ import type { Artifact, Checks, Expense, PersonRequest, Queue, SessionView } fro
 import { waitFor } from "./waiting.ts";
 import { wake } from "./waking.ts";
 
-/** A session, wherever it runs. Methods fail with a HoldfastError where a failure is to be expected. */
+/** A session, whichever process owns it. A method that fails for an expected reason throws a HoldfastError. */
 export class SessionHandle extends SessionWork {
   /** @internal */
   constructor(id: string, reach: Reach) {
@@ -55,7 +55,7 @@ export class SessionHandle extends SessionWork {
     for await (const record of following) yield typed(record);
   }
 
-  /** Records, output as it is written, and progress of long work, from now on, until the signal or the last process left. */
+  /** Records, output as it is written, and the progress of long operations, from now on, until the signal or until no process has the session. */
   async *watch(options: { readonly signal: AbortSignal }): AsyncGenerator<WatchEvent> {
     assertKnown("watch", options, ["signal"]);
     const { records } = await this.view();
@@ -82,7 +82,7 @@ export class SessionHandle extends SessionWork {
     yield* this.#dispatcher.holdfast.readHistory(this.id, this.#scope);
   }
 
-  /** What was spent, one entry for each turn and each metered request: tokens with those of caches, money, model, agent. */
+  /** What was spent: one entry for each turn and each metered request, with tokens, money, model and agent. */
   expenses(): Promise<Expense[]> {
     return expensesIn(this.#records());
   }
@@ -201,7 +201,7 @@ export class SessionHandle extends SessionWork {
     return { message, isNew, isHeard, isWoken };
   }
 
-  /** Denies an approval that it asks for. The agent is told the reason. */
+  /** Denies an approval. The agent gets the reason. */
   async deny(approval: string, reason: string): Promise<void> {
     await new Requests(this.#dispatcher).deny(this.id, approval, reason, this.#scope);
   }

@@ -47,6 +47,11 @@ interface AskedAgent {
   readonly env?: readonly string[] | undefined;
 }
 
+const OF_ONE_KIND = {
+  ...{ agent: "prompt", model: "prompt", isContinued: "prompt" },
+  ...{ isRestarted: "command", vars: "script" },
+} as const satisfies Partial<Record<keyof TaskRequest, "prompt" | "command" | "script">>;
+
 async function agentOf(dispatcher: Dispatcher, task: TaskRequest, session: Of): Promise<AskedAgent> {
   const { prompt, command, script } = task;
   if ([prompt, command, script].filter((one) => one !== undefined).length !== 1)
@@ -54,10 +59,11 @@ async function agentOf(dispatcher: Dispatcher, task: TaskRequest, session: Of): 
       "invalid_data",
       "a task has exactly one of prompt, command and script: give one of them",
     );
-  const alone = { agent: prompt, model: prompt, isContinued: prompt, isRestarted: command, vars: script };
-  for (const [field, owner] of Object.entries(alone))
-    if (owner === undefined && task[field as keyof TaskRequest] !== undefined)
-      throw new HoldfastError("invalid_data", `${field}: does not fit this kind of task`, { field });
+  for (const [field, kind] of Object.entries(OF_ONE_KIND))
+    if (task[kind] === undefined && task[field as keyof TaskRequest] !== undefined)
+      throw new HoldfastError("invalid_data", `${field}: only a task with a ${kind} has this field`, {
+        field,
+      });
   if (command) return commandOf(command, task.isRestarted ?? false);
   if (script !== undefined) return scriptOf(script, task.vars ?? {});
   return promptOf(dispatcher, prompt ?? "", task, session);

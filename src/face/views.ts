@@ -28,7 +28,7 @@ export interface Expense extends Spent {
   readonly at: string;
   /** The agent of the task; null for a command, and outside of a task. */
   readonly agent: string | null;
-  /** The model that answered; null if the loop that reported the usage did not name it. */
+  /** The model that was asked; null for a turn that reported usage without naming one. */
   readonly model: string | null;
   /** Whether the price of the model was known, so that `usd` counts the money. */
   readonly isPriced: boolean;

@@ -20,12 +20,21 @@ describe("what the library gives", () => {
     const task = await own.startTask();
     await using turn = await own.beginTurn("try it");
     const call = await turn.callTool("read", {});
-    const found = { hf, own, handle, task, turn, call };
+    const work = task.workplace();
+    const found = { hf, own, handle, task, work, turn, call };
     const names = Object.entries(found).map(([name, of]) => [name, Reflect.ownKeys(of)]);
     expect(Object.fromEntries(names)).toEqual({
-      ...{ hf: [], own: [], handle: ["id"], task: [], turn: ["number"], call: ["id", "tool"] },
+      ...{
+        hf: [],
+        own: [],
+        handle: ["id"],
+        task: [],
+        work: ["stop", "messages"],
+        turn: ["number"],
+        call: ["id", "tool"],
+      },
     });
-    for (const of of Object.values(found))
+    for (const of of [hf, own, handle, task, turn, call])
       for (let at = of; at !== Object.prototype; at = Object.getPrototypeOf(at))
         for (const [name, { get }] of Object.entries(Object.getOwnPropertyDescriptors(at)))
           if (get) expect(["string", "number"], name).toContain(typeof (Reflect.get(of, name) ?? ""));

@@ -46,7 +46,11 @@ describe.runIf(hasSandbox)("the answers of the API", () => {
     });
     const id = idIn(begun["session"] as Record<string, unknown>);
     const at = (rest: string) => `/v1/sessions/${id}${rest}`;
-    await until(async () => (await ask("GET", at("")))["pid"] === null);
+    const atRest = async () => {
+      const { pid, task } = await ask("GET", at(""));
+      return pid === null && typeof (task as { outcome?: string | null } | null)?.outcome === "string";
+    };
+    await until(atRest);
     for (const path of ["", "/turns", "/usage", "/diff", "/checks", "/artifacts", "/queue", "/requests"])
       await ask("GET", at(path));
     for (const form of ["plain", "anthropic", "openai", "ai-sdk"])
@@ -78,7 +82,7 @@ describe.runIf(hasSandbox)("the answers of the API", () => {
     await until(async () => ((await ask("GET", at("/queue")))["current"] as { task?: number })?.task === 2);
     await until(async () => (await ask("GET", at("")))["status"] === "running");
     await ask("POST", at("/interrupt"));
-    await until(async () => (await ask("GET", at("")))["pid"] === null);
+    await until(atRest);
     const other = await ask("POST", at("/tasks"), { command: ["sleep", "60"] });
     expect(other["request"]).not.toBe(request);
     await ask("POST", at("/cancel"), { request: other["request"] });

@@ -75,7 +75,8 @@ describe.runIf(hasSandbox)("the API", () => {
     expect(second.body["request"]).toMatch(/^task_/);
     await until(async () => {
       const { body } = await served.ask(`/v1/sessions/${id}`);
-      return body["pid"] === null && (body["task"] as { number?: number } | null)?.number === 2;
+      const task = body["task"] as { number?: number; outcome?: string | null } | null;
+      return body["pid"] === null && task?.number === 2 && task.outcome !== null;
     });
     const conversation = await served.ask(`/v1/sessions/${id}/conversation?form=anthropic`);
     const { messages } = conversation.body["conversation"] as { messages: { role: string }[] };
