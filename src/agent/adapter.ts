@@ -61,6 +61,7 @@ export interface HomeFile {
   readonly content: string | Buffer;
   /** Whether an existing file is kept. */
   readonly isKept?: boolean;
+  /** Whether the file can be executed. */
   readonly isExecutable?: boolean;
 }
 
