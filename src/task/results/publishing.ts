@@ -2,7 +2,7 @@
  * Owns publishing a task's work: one commit on the session's branch, on top of the previous one. Its subject
  * is the agent's own if the agent made exactly one commit, and otherwise what was asked.
  *
- * publish-3 After a kill, the branch gets the commit that was on its way, and one record of it.
+ * publish-4 After a kill, the branch gets the commit that was on its way, and one record of it.
  * value-3 If an agent may know a value that is no longer known here, none of its messages is used: it could
  *    not be searched.
  */

@@ -31,7 +31,7 @@ const branchesOf = ({ main }: CheckedHome) =>
   gitIn(main, "for-each-ref", "refs/heads/holdfast/", "refs/holdfast/tips/");
 
 describe("a task that is killed around its checks", () => {
-  it("stages-1 verify-2 publish-3 ends with the same verdict, the same tree and one commit, which stays itself", async () => {
+  it("stages-1 verify-2 publish-4 ends with the same verdict, the same tree and one commit, which stays itself", async () => {
     using home = new CheckedHome(["{ name: test, run: test -e runs }"], { a: "1\n" });
     const hf = await home.hf();
     const trees = new Set<string>();
