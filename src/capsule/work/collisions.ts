@@ -43,8 +43,11 @@ export async function collisions(
     await mkdir(join(aside, "pack"), { mode: 0o700 });
     const alternates = [join(store.gitDir, "objects"), objectsLink(repo)];
     const place = { gitDir: store.gitDir, objects: aside, alternates };
-    const sides = await Promise.all(works.map((work) => commitOf(place, work)));
-    const meeting = await pairsThatMeet(place, sides, target, await treeOf(repo, null));
+    const [nothing, ...sides] = await Promise.all([
+      treeOf(repo, null),
+      ...works.map((work) => commitOf(place, work)),
+    ]);
+    const meeting = await pairsThatMeet(place, sides, target, nothing);
     const pairs = meeting.map(([one, other]) => [one.commit, other.commit] as const);
     const merged = await mergePairs(place, pairs, { isKept: false });
     return meeting.flatMap(([one, other], index) => {

@@ -57,8 +57,8 @@ const isLive = ({ status, task, repo }: SessionState) =>
 
 async function conflictsIn(home: Home, repo: Repo, states: readonly SessionState[]): Promise<ConflictsIn> {
   const store = await openStore(repo, home.io.disk);
-  const { branch, tip } = await targetOf(repo);
-  const works = tip === null ? [] : await worksOf(repo, store, states);
+  const [{ branch, tip }, all] = await Promise.all([targetOf(repo), worksOf(repo, store, states)]);
+  const works = tip === null ? [] : all;
   const found = tip === null ? [] : await collisions(repo, store, { works, target: tip });
   return {
     repo: repo.checkout ?? repo.gitDir,
