@@ -65,11 +65,16 @@ export async function act(
     adapter.drive(task.workplace({ ...joined.surroundings, cwd, isGoingOn: isOn }), spec);
   const drive = async () => {
     let last = await driven(agent, isGoingOn);
-    for (const tried = new Set<string>(); "prompt" in agent && last.outcome === "done" && !stop.aborted; ) {
+    // In a terminal it does not read messages.
+    if (!("prompt" in agent) || agent.input !== "messages") return last;
+    const goingOn = { ...agent, prompt: "", continues: true };
+    const tried = new Set<string>();
+    while (last.outcome === "done" && !stop.aborted) {
       const late = await joined.surroundings.messages?.next(0, stop);
+      // An agent that does not take it in leaves it unread.
       if (!late || tried.has(late.message)) break;
       tried.add(late.message);
-      last = await driven({ ...agent, prompt: "", continues: true }, false);
+      last = await driven(goingOn, false);
     }
     return last;
   };
