@@ -79,7 +79,11 @@ async function tell({ home, task }: ActingPlace, order: Order, signal: AbortSign
   feed(JSON.stringify(order));
   if (signal.aborted) stop();
   try {
-    return toldIn(await text(output)) ?? lookedUp(sessionDir, task.number, order.id);
+    const told = toldIn(await text(output));
+    if (told) return told;
+    // Its output ends with the worker, which may be there a moment longer, but does nothing any more.
+    forget();
+    return lookedUp(sessionDir, task.number, order.id);
   } finally {
     forget();
     signal.removeEventListener("abort", stop);

@@ -128,10 +128,10 @@ describe.skipIf(!hasSandbox)("an external action", () => {
     const ended = types.filter((one) => one === "action_ended").length;
     expect(ended, types.join(" ")).toBe(begun);
     const isUnknown = types.includes("question_asked");
-    const isNotDone = (await home.cli("output", id)).stdout.includes(
-      "the worker was ended before anything was done",
-    );
-    expect(home.effects() === 1 || isUnknown || isNotDone, types.join(" ")).toBe(true);
+    // A worker that was ended before it did anything is an outcome that the agent is told.
+    const { stdout } = await home.cli("output", id);
+    const isNotDone = /worker was ended before anything was done/.test(stdout.replaceAll(/\s+/g, " "));
+    expect(home.effects() === 1 || isUnknown || isNotDone, `${types.join(" ")}\n${stdout}`).toBe(true);
     await home.cli("pause", id);
     await home.quiet();
   });
