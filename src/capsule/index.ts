@@ -7,7 +7,7 @@ export { OpenDir } from "./files/open-dir.ts";
 export { giveOnce, giveTo, takeBack } from "./files/ownership.ts";
 export { type BytePath, fromText, hasGitLike, parentOf, toText } from "./files/path.ts";
 export type { View } from "./files/view.ts";
-export { git, gitLine } from "./git/git.ts";
+export { GIT, git, gitLine } from "./git/git.ts";
 export { type BadFile, findBadPacks, locateObjects, whyDamaged } from "./git/packs.ts";
 export type { RawChange } from "./git/raw-diff.ts";
 export { AgentGit } from "./gitdir/agent-git.ts";

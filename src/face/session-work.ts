@@ -2,6 +2,8 @@
  * Owns the part of a session's handle that is about its work and its upkeep: published, merged, put away, handed over,
  * checked, exported.
  */
+import { whenLeft } from "../dispatch/index.ts";
+import { findSession } from "../home/index.ts";
 import { assertKnown, present } from "../util/index.ts";
 import { branchForm, mergeForm, parseOptions, rebaseForm, rewindForm, teardownForm } from "./forms.ts";
 import { reachOf } from "./reach.ts";
@@ -21,6 +23,7 @@ export class SessionWork {
   /** Publishes its work to the session's branch, also that of a task that failed, or after a person reviewed it. */
   async branch(options: { readonly isReviewed?: boolean } = {}): Promise<Branched> {
     const { isReviewed } = parseOptions("branch", branchForm, options);
+    await this.#whenLeft();
     return branchedOf(
       await this.#holdfast.branchSession(this.id, { ...this.#scope, ...present({ isReviewed }) }),
     );
@@ -43,12 +46,14 @@ export class SessionWork {
   ): Promise<Merged> {
     const { keepCommits, ...rest } = parseOptions("merge", mergeForm, options);
     const merging = { ...this.#scope, ...present({ ...rest, isKept: keepCommits }) };
+    await this.#whenLeft();
     return mergedOf(await this.#holdfast.mergeSession(this.id, merging));
   }
 
   /** Puts its unmerged work on a newer commit of a branch of the user's. */
   async rebase(options: { readonly onto?: string } = {}): Promise<Rebased> {
     const { onto } = parseOptions("rebase", rebaseForm, options);
+    await this.#whenLeft();
     return rebasedOf(await this.#holdfast.rebaseSession(this.id, { ...this.#scope, onto }));
   }
 
@@ -71,6 +76,7 @@ export class SessionWork {
 
   /** Undoes a teardown. */
   async restore(): Promise<void> {
+    await this.#whenLeft();
     await this.#holdfast.restoreSession(this.id, this.#scope);
   }
 
@@ -136,6 +142,12 @@ export class SessionWork {
   /** Takes its token away: its processes reach neither their tools nor a model. */
   revokeToken(): Promise<void> {
     return this.#dispatcher.revokeToken(this.id, this.#scope);
+  }
+
+  /** Right after its last task, its process is about to let go of it. */
+  async #whenLeft(): Promise<void> {
+    const { home } = this.#dispatcher;
+    await whenLeft(home, await findSession(home, this.id, this.#scope.user));
   }
 
   get #dispatcher() {

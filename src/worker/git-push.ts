@@ -6,7 +6,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { commitWork, giveTo, makePushDir, type Store, userIdentity } from "../capsule/index.ts";
+import { commitWork, GIT, giveTo, makePushDir, type Store, userIdentity } from "../capsule/index.ts";
 import { HoldfastError, type Json, type JsonObject } from "../contract/index.ts";
 import type { ActingTool, Prepared } from "../lane/index.ts";
 import type { Sandbox } from "../process/index.ts";
@@ -57,7 +57,7 @@ export function gitPush(place: ActingPlace, declaration: Declaration): ActingToo
       const message = await messageOf(task.room, task.capsule);
       await assertTextWithoutSecrets(task, [message, branch]);
       const sandbox = writing(await sandboxFor(task, declaration.hosts), url);
-      const executable = await findExecutable(sandbox, "git", null);
+      const executable = await findExecutable(sandbox, GIT, null);
       const identity = await userIdentity(task.room.repo);
       const commit = await commitWork(store, { tree, base: parent, message, identity, atMs });
       const target = { url, branch, commit, parent, message, executable: { ...executable } };

@@ -10,6 +10,9 @@ import { open } from "node:fs/promises";
 import { HoldfastError } from "../../contract/index.ts";
 import { type ProgramOptions, type ProgramResult, runProgram } from "../../process/index.ts";
 
+/** The name of the program. */
+export const GIT = "git";
+
 export interface GitPlace {
   /** A gitdir of Holdfast, a fresh one, or the user's own: never one that an agent could write. */
   readonly gitDir: string;
@@ -76,13 +79,13 @@ export const UNSYNCED: readonly string[] = ["core.fsync=none"];
 
 /** The program as it is, with nothing off: for `user-git.ts`. */
 export const startGit = (words: readonly string[], options: ProgramOptions): Promise<ProgramResult> =>
-  runProgram(["git", ...words], options);
+  runProgram([GIT, ...words], options);
 
 /** The first words of a call of git. */
 export function gitWords({ workTree }: Pick<GitPlace, "workTree">, config: readonly string[] = []): string[] {
   const settings = [...OFF, ...config].flatMap((setting) => ["-c", setting]);
   // Git changes to the directory itself: the work tree may be mounted only where git is started.
-  return ["git", ...(workTree ? ["-C", workTree, "-c", "core.bare=false"] : []), ...settings];
+  return [GIT, ...(workTree ? ["-C", workTree, "-c", "core.bare=false"] : []), ...settings];
 }
 
 /** Standard output of a git command that succeeded. */
