@@ -1,7 +1,6 @@
 /**
  * Hosts that a running task was refused: the message, the question at a terminal, and `allow`.
  */
-import { once } from "node:events";
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
@@ -116,7 +115,7 @@ describe("a host that was refused", () => {
       refuse(home, task, "last.example.org");
       await terminal.shows("let this task reach last.example.org");
       end(home, id);
-      await once(terminal.process, "exit");
+      await terminal.ended;
       expect(terminal.screen).toMatch(/\[persist\] /);
       expect(await hostsOf(dispatcher, id)).toEqual(["registry.example.org"]);
     },

@@ -1,7 +1,6 @@
 /**
  * Lanes and trust, as a user meets them: the verbs, the flags, and the question on a terminal.
  */
-import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -213,14 +212,14 @@ describe.skipIf(!hasScript)("the trust question at a terminal", () => {
       );
       expect(terminal.screen).toMatch(/lane: deps +tasks get this lane/);
       terminal.type("n\n");
-      await once(terminal.process, "exit");
+      await terminal.ended;
       expect(terminal.screen).toMatch(/\[trust\] [\s\S]*ran/);
       expect(terminal.screen).not.toContain("secret");
     }
     {
       // It was answered with no, so it is not asked again.
       await using terminal = new Terminal(home, see);
-      await once(terminal.process, "exit");
+      await terminal.ended;
       expect(terminal.screen).not.toContain("[y/N]");
       expect(terminal.screen).toMatch(/\[trust\] [\s\S]*ran/);
     }
@@ -237,7 +236,7 @@ describe.skipIf(!hasScript)("the trust question at a terminal", () => {
       expect(terminal.screen).toMatch(/more than you have accepted:\s+capsule\.include: a\.txt /);
       expect(terminal.screen).not.toContain("capsule.include: .env");
       terminal.type("yes\n");
-      await once(terminal.process, "exit");
+      await terminal.ended;
       expect(terminal.screen).toMatch(/secret\s+ran/);
       expect(terminal.screen).not.toContain("[trust]");
     }

@@ -24,6 +24,7 @@ describe("the verbs of session processes", () => {
     using home = new HostHome();
     const id = await detached(home, ...SLEEP);
     const attach = home.spawnCli(["attach", id]);
+    const attachEnded = once(attach, "exit");
     let seen = "";
     for (const stream of [attach.stdout, attach.stderr])
       stream.on("data", (chunk) => {
@@ -42,7 +43,7 @@ describe("the verbs of session processes", () => {
     expect(sent).toMatchObject({ status: 0, stdout: expect.stringMatching(/^msg_\w+\n$/), stderr: "" });
     expect((await home.cli("token", "rotate", id)).stdout).toContain("the token was replaced");
     expect((await home.cli("interrupt", id)).stdout).toMatch(/^asked \S+ to end its turn\n/);
-    const [status] = await once(attach, "exit");
+    const [status] = await attachEnded;
     expect(status).toBe(130);
     expect(seen).toContain("[agent]   interrupted, 0 files changed");
     expect((await home.cli("retry", id, "--detach")).status).toBe(0);
@@ -275,7 +276,7 @@ describe.skipIf(!hasScript)("a task's terminal", () => {
       terminal.type("\u001d");
       await terminal.shows("detached; it goes on");
       id = home.idOf(/holdfast attach ([\w-]+)/.exec(terminal.screen)?.[1] ?? "");
-      await once(terminal.process, "exit");
+      await terminal.ended;
     }
     expect((await home.cli("show", id)).stdout).toMatch(/^status +working/m);
     {

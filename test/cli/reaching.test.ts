@@ -70,7 +70,7 @@ describe.skipIf(!hasSandbox)("a task in its sandbox", () => {
       terminal.type("n\n");
       expect((await home.cli("allow", "one", `localhost:${second.port}`)).status).toBe(0);
       await terminal.shows("SECOND-WORD");
-      await once(terminal.process, "exit");
+      await terminal.ended;
       const log = (await home.cli("log", "one", "--json")).stdout.split("\n").filter(Boolean);
       const used = log.map((line) => JSON.parse(line)).find(({ type }) => type === "network_used");
       for (const { port } of [first, second])

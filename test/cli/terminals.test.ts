@@ -1,7 +1,6 @@
 /**
  * Several windows of different sizes on one session's terminal; and `send --type`, which types into it.
  */
-import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
@@ -133,7 +132,7 @@ describe.skipIf(!hasScript)("windows on a terminal", () => {
       "[0m",
     ])
       expect(left, mode).toContain(`\u001b${mode}`);
-    await once(window.process, "exit");
+    await window.ended;
   });
 });
 

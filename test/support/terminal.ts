@@ -19,6 +19,8 @@ if (!hasScript) console.log("left out: the tests of a terminal: util-linux's scr
 /** A terminal that runs holdfast, or another program. */
 export class Terminal implements AsyncDisposable {
   readonly process: ChildProcess;
+  /** Resolves when its program has ended, also if that was before anyone asked. */
+  readonly ended: Promise<unknown>;
   screen = "";
 
   constructor(
@@ -41,6 +43,7 @@ export class Terminal implements AsyncDisposable {
       },
       stdio: ["pipe", "pipe", "inherit"],
     });
+    this.ended = once(this.process, "exit");
     this.process.stdout?.on("data", (chunk) => {
       this.screen += chunk;
     });
@@ -73,7 +76,7 @@ export class Terminal implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const pid of treeOf(this.process.pid ?? 0)) kill(pid, "SIGKILL");
-    if (this.process.exitCode === null && this.process.signalCode === null) await once(this.process, "exit");
+    await this.ended;
   }
 }
 
