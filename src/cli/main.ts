@@ -9,9 +9,13 @@ import module from "node:module";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
+import { HoldfastError } from "../contract/index.ts";
 import type { Spare } from "../host/index.ts";
 import { cacheDir } from "../util/index.ts";
+import { complain } from "./complain.ts";
 import { fullOverview, overview } from "./overview.ts";
+
+const MIN_NODE = 24;
 
 const [name = "--help", ...rest] = process.argv.slice(2);
 const home = process.env["HOLDFAST_HOME"] || join(homedir(), ".holdfast");
@@ -19,6 +23,7 @@ const home = process.env["HOLDFAST_HOME"] || join(homedir(), ".holdfast");
 if (name === "--version" || name === "-V") process.stdout.write(`${packageJson.version}\n`);
 else if (name === "--help" || name === "-h") process.stdout.write(overview());
 else if (name === "help" && rest.length === 0) process.stdout.write(fullOverview());
+else if (Number(process.versions.node.split(".")[0]) < MIN_NODE) refuseOldNode();
 else if (name === "__complete") {
   keepCompiledCode();
   await (await import("./complete.ts")).complete(rest);
@@ -28,6 +33,16 @@ else if (name === "__complete") {
     name === "run" && opensSession(rest) && existsSync(home) ? await early(resolve(home)) : undefined;
   const { runVerb } = await import("./run-verb.ts");
   process.exitCode = await runVerb(name, rest, spare);
+}
+
+/** Before the program is loaded, because loading it fails without the modules that an older Node lacks. */
+function refuseOldNode(): void {
+  const { code, message, wayOut, exitStatus } = new HoldfastError(
+    "node_too_old",
+    `holdfast needs Node ${MIN_NODE} or newer, and this is ${process.version}`,
+  );
+  complain(code, message, wayOut);
+  process.exitCode = exitStatus;
 }
 
 /** The session process loads its program while this process loads its own. */

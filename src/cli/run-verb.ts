@@ -5,12 +5,11 @@
 import { CommanderError } from "commander";
 import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { dropSpare, keepSpare, type Spare } from "../host/index.ts";
-import { isDiskFull, printable } from "../util/index.ts";
+import { isDiskFull } from "../util/index.ts";
 import { closest } from "./closest.ts";
+import { complain } from "./complain.ts";
 import { progress } from "./progress.ts";
 import { verbs } from "./verbs.ts";
-
-const MIN_NODE = 24;
 
 /**
  * Resolves to the exit status. `spare`: a session process that was started early because the verb may need
@@ -31,12 +30,6 @@ export async function runVerb(name: string, args: readonly string[], spare?: Spa
 }
 
 async function run(name: string, rest: readonly string[]): Promise<number> {
-  if (Number(process.versions.node.split(".")[0]) < MIN_NODE) {
-    throw new HoldfastError(
-      "node_too_old",
-      `holdfast needs Node ${MIN_NODE} or newer, this is ${process.version}`,
-    );
-  }
   const isHelp = name === "help";
   const wanted = isHelp ? rest[0] : name;
   const verb = verbs.find((one) => one.name === wanted);
@@ -54,10 +47,6 @@ function noVerb(wanted: string): HoldfastError {
   );
   const guess = meant.length > 0 ? `: did you mean ${meant.join(" or ")}?` : "";
   return new HoldfastError("usage", `${JSON.stringify(wanted)} is not a verb${guess}`);
-}
-
-function complain(code: string, message: string, wayOut: string): void {
-  process.stderr.write(`holdfast: ${code}: ${printable(message)} (${printable(wayOut)})\n`);
 }
 
 function statusOf(error: unknown): number {
