@@ -10,8 +10,8 @@ import { fingerprint } from "../support/repo.ts";
 
 const PROCESSES = 4;
 const PER_PROCESS = 8;
-const ALIVE = process.env["HOLDFAST_LONG"] ? 100 : 40;
-const ROUNDS = process.env["HOLDFAST_LONG"] ? 15 : 4;
+const ALIVE = process.env["HOLDFAST_LONG"] ? 100 : 20;
+const ROUNDS = process.env["HOLDFAST_LONG"] ? 15 : 2;
 
 const available = await (async () => {
   using temp = new TempDir();

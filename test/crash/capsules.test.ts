@@ -11,8 +11,8 @@ import { TestChild } from "../support/children.ts";
 import { fingerprint } from "../support/repo.ts";
 import { TaskHome } from "../support/tasks.ts";
 
-const KILLS = process.env["HOLDFAST_LONG"] ? 2000 : 45;
-const KILLS_PER_HOME = 15;
+const KILLS = process.env["HOLDFAST_LONG"] ? 2000 : 24;
+const KILLS_PER_HOME = 12;
 
 async function numberIn(hf: Holdfast, id: string): Promise<number> {
   const session = await hf.resumeSession(id);
