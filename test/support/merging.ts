@@ -1,5 +1,6 @@
 /**
- * A repo with branches for tests of merging, and the store that replays are written to.
+ * A repo with branches for tests of merging, and the store that replays are written to; sessions with work to
+ * merge, and what is on record of their merges.
  */
 import { cpSync, mkdirSync } from "node:fs";
 import {
@@ -9,9 +10,11 @@ import {
   openStore,
   type Replayed,
 } from "../../src/capsule/index.ts";
+import type { Holdfast } from "../../src/library/holdfast.ts";
 import { realDisk } from "../../src/util/index.ts";
 import { TempDir } from "./home.ts";
 import { commitFiles, gitIn, makeRepo } from "./repo.ts";
+import { type TaskHome, turn } from "./tasks.ts";
 
 export const identity = { name: "Ani", email: "ani@example.org" };
 export const atMs = 1_700_000_000_000;
@@ -55,4 +58,26 @@ export function replayed(result: Replayed | Conflicted): Replayed {
 export function conflicted(result: Replayed | Conflicted): Conflicted {
   if (!isConflicted(result)) throw new Error("there was no conflict");
   return result;
+}
+
+/** A paused session whose task ran the script and published its work. */
+export async function worked(
+  home: TaskHome,
+  hf: Holdfast,
+  script: string,
+  title = `it did ${script}`,
+): Promise<string> {
+  const { session, task } = await home.start(hf, title);
+  await turn(task, script);
+  const { unpublished } = await task.end("done");
+  if (unpublished) throw new Error(unpublished.reason);
+  await session.pause();
+  return session.id;
+}
+
+/** The records whose type the pattern names. */
+export async function eventsOf(hf: Holdfast, id: string, pattern: RegExp) {
+  const found: { type: string; data: unknown }[] = [];
+  for await (const { type, data } of hf.readJournal(id)) if (pattern.test(type)) found.push({ type, data });
+  return found;
 }

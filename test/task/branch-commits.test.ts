@@ -2,7 +2,7 @@
  * An agent's own commits on a branch of their own: `branch --commits` judges them as published work is judged.
  */
 import { describe, expect, it } from "vitest";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import { eventsOf } from "../support/merging.ts";
 import { gitIn } from "../support/repo.ts";
 import { TaskHome, turn } from "../support/tasks.ts";
 
@@ -14,12 +14,6 @@ const allOf = (home: TaskHome) =>
   [["for-each-ref"], ["cat-file", "--batch-all-objects", "--batch-check"]]
     .map((args) => gitIn(home.main, ...args))
     .join("\n");
-
-async function eventsOf(hf: Holdfast, id: string, pattern: RegExp) {
-  const found: { type: string; data: unknown }[] = [];
-  for await (const { type, data } of hf.readJournal(id)) if (pattern.test(type)) found.push({ type, data });
-  return found;
-}
 
 describe("an agent's commits", () => {
   it("keep-3 verify-5 are published on a branch of their own only after a review, as the work is", async () => {

@@ -5,7 +5,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import { eventsOf, worked } from "../support/merging.ts";
 import { commitFiles, fingerprint, gitIn } from "../support/repo.ts";
 import { TaskHome, turn } from "../support/tasks.ts";
 
@@ -14,25 +14,9 @@ const COMMITS = "echo 1 > n; git add n; git commit -qm c1; echo 2 > n; git commi
 const TOKEN = ["ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].join("");
 const KEPT = { isKept: true } as const;
 
-/** A paused session whose task ran the script and published its work. */
-async function worked(home: TaskHome, hf: Holdfast, script: string): Promise<string> {
-  const { session, task } = await home.start(hf, "the work");
-  await turn(task, script);
-  const end = await task.end("done");
-  expect(end.unpublished).toBeNull();
-  await session.pause();
-  return session.id;
-}
-
 const log = (home: TaskHome, format = "%s") =>
   gitIn(home.main, "log", `--format=${format}`, "--reverse").split("\n");
 const treeOf = (home: TaskHome, name: string) => gitIn(home.main, "rev-parse", `${name}^{tree}`);
-
-async function eventsOf(hf: Holdfast, id: string, pattern: RegExp) {
-  const found: { type: string; data: unknown }[] = [];
-  for await (const { type, data } of hf.readJournal(id)) if (pattern.test(type)) found.push({ type, data });
-  return found;
-}
 
 /** What the agent's commits have, how the agent makes them, and how the merge is refused. */
 const HOSTILE: readonly (readonly [what: string, script: string, code: string, words: RegExp])[] = [

@@ -6,22 +6,13 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Holdfast } from "../../src/library/holdfast.ts";
 import { TestChild } from "../support/children.ts";
+import { eventsOf, worked } from "../support/merging.ts";
 import { commitFiles, fingerprint, gitIn } from "../support/repo.ts";
 import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 const FILES = { "a.txt": "1\n2\n3\n4\n5\n", "b.txt": "b\n" };
 const COMMITS = "echo 1 > n; git add n; git commit -qm c1; echo 2 > n; git commit -qam c2";
 const KEPT = { isKept: true } as const;
-
-/** A paused session whose task ran the script and published its work. */
-async function worked(home: TaskHome, hf: Holdfast, script: string): Promise<string> {
-  const { session, task } = await home.start(hf, "the work");
-  await turn(task, script);
-  const end = await task.end("done");
-  expect(end.unpublished).toBeNull();
-  await session.pause();
-  return session.id;
-}
 
 async function again(hf: Holdfast, id: string, script: string) {
   const session = await hf.resumeSession(id);
@@ -35,12 +26,6 @@ async function again(hf: Holdfast, id: string, script: string) {
 const log = (home: TaskHome, format = "%s") =>
   gitIn(home.main, "log", `--format=${format}`, "--reverse").split("\n");
 const treeOf = (home: TaskHome, name: string) => gitIn(home.main, "rev-parse", `${name}^{tree}`);
-
-async function eventsOf(hf: Holdfast, id: string, pattern: RegExp) {
-  const found: { type: string; data: unknown }[] = [];
-  for await (const { type, data } of hf.readJournal(id)) if (pattern.test(type)) found.push({ type, data });
-  return found;
-}
 
 describe("a merge that keeps the agent's commits", () => {
   it("keep-4 puts them on the branch with their authors, followed by one commit of the uncommitted work", async () => {

@@ -9,19 +9,11 @@ import type { Holdfast } from "../../src/library/holdfast.ts";
 import { roomOf } from "../../src/task/index.ts";
 import { mergeWork, type VerifyTree } from "../../src/task/results/merging.ts";
 import { TestChild } from "../support/children.ts";
+import { eventsOf, worked } from "../support/merging.ts";
 import { commitFiles, fingerprint, gitIn } from "../support/repo.ts";
 import { inCapsule, sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 const FILES = { "a.txt": "1\n2\n3\n4\n5\n", "b.txt": "b\n" };
-
-/** A paused session whose task ran the script and published its work. */
-async function worked(home: TaskHome, hf: Holdfast, script: string): Promise<string> {
-  const { session, task } = await home.start(hf, `it did ${script}`);
-  await turn(task, script);
-  await task.end("done");
-  await session.pause();
-  return session.id;
-}
 
 async function again(hf: Holdfast, id: string, script: string) {
   const session = await hf.resumeSession(id);
@@ -33,12 +25,6 @@ async function again(hf: Holdfast, id: string, script: string) {
 }
 
 const log = (home: TaskHome) => gitIn(home.main, "log", "--format=%s", "--reverse").split("\n");
-
-async function eventsOf(hf: Holdfast, id: string, pattern: RegExp) {
-  const found: { type: string; data: unknown }[] = [];
-  for await (const { type, data } of hf.readJournal(id)) if (pattern.test(type)) found.push({ type, data });
-  return found;
-}
 
 describe("a merge", () => {
   it("puts the work on the branch's current tip, and the next task begins there", async () => {
