@@ -76,7 +76,7 @@ export type { ReadCommit } from "./work/commit-text.ts";
 export { commitCheckout } from "./work/dirty.ts";
 export { makeExactTree } from "./work/exact-tree.ts";
 export { type LinedCommits, takeCommits } from "./work/kept-commits.ts";
-export { assertMovable, findTarget, finishMove, moveTarget } from "./work/move-target.ts";
+export { assertMovable, findTarget, finishMove, moveTarget, type Target } from "./work/move-target.ts";
 export { branchTip, copyObjects, publish, publishedBranch } from "./work/publish.ts";
 export { makePushDir } from "./work/push-dir.ts";
 export type { NewCommit } from "./work/quarantine.ts";

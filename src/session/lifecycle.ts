@@ -69,6 +69,7 @@ export const lifecycle: Partial<Record<EventType, Moves>> = {
   policy_applied: staying([...working, "paused", "closed"]),
   merge_started: staying([...working, "paused", "closed"]),
   work_merged: staying([...working, "paused", "closed"]),
+  merge_given_up: staying([...working, "paused", "closed"]),
   merge_conflicted: staying([...working, "paused", "closed"]),
   // The budget may pause the session before its task has reached its last stage.
   stage_started: staying([...working, "paused", "closed"]),

@@ -82,6 +82,7 @@ for (const type of [
   "policy_applied",
   "merge_started",
   "work_merged",
+  "merge_given_up",
   "merge_conflicted",
   "stage_started",
   "stage_ended",

@@ -16,8 +16,8 @@ export interface RefMove {
 }
 
 /**
- * Returns why the ref was not moved: its value has changed, or another process has it locked. Undefined if it
- * was moved.
+ * Returns why the ref was not moved, for example because its value has changed, or because another process has
+ * it locked. Undefined if it was moved.
  */
 export async function moveRef(move: RefMove, work: () => Promise<void>): Promise<string | undefined> {
   const { gitDir, ref, from, to, reason, identity } = move;
@@ -46,6 +46,8 @@ export async function moveRef(move: RefMove, work: () => Promise<void>): Promise
     await running.catch(() => {});
     throw error;
   }
-  const { exitCode, stderr } = await running;
-  return exitCode === 0 ? undefined : stderr.trim();
+  return running.then(
+    ({ exitCode, stderr }) => (exitCode === 0 ? undefined : stderr.trim()),
+    (error: Error) => error.message,
+  );
 }

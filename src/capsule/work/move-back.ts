@@ -54,26 +54,24 @@ export async function takeBack(tree: WorkTree, { changes, newDirs }: Update): Pr
 }
 
 /**
- * The same for an update that a kill cut off, however long ago. Nothing is touched unless all that differs
- * from the index is what the update would have made of it: then no person's change is among it.
+ * The same for an update that a kill cut off, however long ago. Its proof is the lock that a killed git leaves
+ * on the index. And nothing is touched unless all that differs from the index is what the update would have
+ * made of it: then no person's change is among it.
  */
 export async function takeBackCut(
   tree: WorkTree,
   { from, to, aside }: { readonly from: string; readonly to: string; readonly aside: string },
 ): Promise<void> {
-  const isCut = isLocked(tree);
-  if (isCut && !isLockStale(tree)) return;
+  if (!isLocked(tree) || !isLockStale(tree)) return;
   if (!(await isIndexOf(tree, from))) return;
   const changes = await rawDiff({ gitDir: tree.gitDir }, from, to);
   const moved = new Set(changes.map(({ path }) => path));
   const added = addedIn(changes).filter((path) => isThere(tree, path));
   const { changed, others } = await compared(tree, to, aside);
-  // Where git was not killed, a person may have removed files, or made copies of those that were added.
-  if (!isCut && !changed.some((path) => isThere(tree, path))) return;
   const isHalf = (path: BytePath) => moved.has(path) && (!others.has(path) || !isThere(tree, path));
   if (![...added, ...changed].every(isHalf)) return;
   // A git that was about to end has ended by now.
-  if (isLocked(tree) !== isCut || !(await isIndexOf(tree, from))) return;
+  if (!isLocked(tree) || !(await isIndexOf(tree, from))) return;
   await takeBack(tree, { changes, newDirs: new Set(added.flatMap(ancestorsOf)) });
 }
 
@@ -164,7 +162,7 @@ function isThere({ path: root }: WorkTree, path: BytePath): boolean {
 
 /** Git has it for as long as it writes the index. If git is killed, it stays. */
 const lockOf = ({ gitDir }: WorkTree) => join(gitDir, "index.lock");
-const isLocked = (tree: WorkTree) => existsSync(lockOf(tree));
+export const isLocked = (tree: WorkTree) => existsSync(lockOf(tree));
 const isLockStale = (tree: WorkTree) => isOpenAnywhere(lockOf(tree)) === false;
 
 function dropStaleLock(tree: WorkTree): void {

@@ -8,7 +8,7 @@
  *    operation there, or if an uncommitted file is in the way.
  *
  * A kill leaves the branch as it was, and files that git had begun to update. `finishMove` continues from
- * there: with the branch if all of them are updated, and back where only some are.
+ * there: with the branch if all of them are updated, and back where the killed git left its lock.
  */
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -22,8 +22,8 @@ import { moveRef } from "../repo/ref-transaction.ts";
 import { isAncestor } from "../repo/refs.ts";
 import { type Repo, userPlace } from "../repo/repo.ts";
 import type { Store } from "../store/store.ts";
-import { takeBackCut } from "./move-back.ts";
-import { bringFiles, isAtCommit, whyNotClean } from "./moved-files.ts";
+import { isLocked, takeBackCut } from "./move-back.ts";
+import { type FileUpdate, isAtCommit, updateFiles, whyNotClean } from "./moved-files.ts";
 import { copyObjects } from "./publish.ts";
 import { type WorkTree, workTreesOf } from "./work-trees.ts";
 
@@ -103,9 +103,10 @@ export async function moveTarget(move: TargetMove): Promise<boolean> {
   return lockedMove({ repo, disk, branch, tip, commit, reason, identity }, async () => {
     // Checked again, now that nothing else can move the branch.
     const tree = await assertMovable(repo, branch);
-    const bring = tree && (await bringFiles(tree, tip, commit));
+    const update = tree && (await updateFiles(tree, tip, commit));
     await onMove();
-    await bring?.();
+    await update?.bring();
+    return update;
   });
 }
 
@@ -113,16 +114,25 @@ type RefOnly = Omit<TargetMove, "store" | "onMove">;
 
 async function lockedMove(
   { repo, disk, branch, tip, commit, reason, identity }: RefOnly,
-  work: () => Promise<void>,
+  bringFiles: () => Promise<FileUpdate | undefined>,
 ): Promise<boolean> {
   const ref = `refs/heads/${branch}`;
   const [tree] = await workTreesOf(repo, branch);
   // The log of a HEAD that is on the branch records it too.
   const gitDir = tree?.gitDir ?? repo.gitDir;
-  const refusal = await moveRef({ gitDir, ref, from: tip, to: commit, reason, identity }, work);
-  if (refusal !== undefined) {
-    if ((await exactTip(repo, branch)) !== tip) return false;
-    throw new HoldfastError("merge_refused", `the branch ${branch} could not be moved: ${refusal}`, {
+  let update: FileUpdate | undefined;
+  const refusal = await moveRef({ gitDir, ref, from: tip, to: commit, reason, identity }, async () => {
+    update = await bringFiles();
+  });
+  const now = refusal === undefined ? commit : await exactTip(repo, branch);
+  if (refusal !== undefined && now !== commit) {
+    const left = await update?.undo();
+    const files =
+      left === undefined
+        ? ""
+        : `; the files of ${tree?.path} are those of the merge: git reset --merge brings them back there (${left})`;
+    if (now !== tip && left === undefined) return false;
+    throw new HoldfastError("merge_refused", `the branch ${branch} could not be moved: ${refusal}${files}`, {
       branch,
     });
   }
@@ -134,22 +144,28 @@ async function lockedMove(
 
 /**
  * Finishes a move that was cut off. Returns whether the branch has the commit, or gets it because its working
- * tree already has the files. If it has some of them, they are taken back.
+ * tree already has the files; undefined if that can't be told yet. If a killed git left some of the files,
+ * they are taken back.
  */
-export async function finishMove(move: Omit<RefOnly, "tip">): Promise<boolean> {
+export async function finishMove(move: Omit<RefOnly, "tip">): Promise<boolean | undefined> {
   const { repo, branch, commit } = move;
   const tip = await exactTip(repo, branch);
   if (tip === undefined || !(await hasObject(repo, commit))) return false;
   // A person may have committed on top of it.
   if (tip === commit || (await isAncestor(repo, commit, tip))) return true;
   const [tree, other] = await workTreesOf(repo, branch);
-  if (!tree || other || tree.underWay || !existsSync(tree.path)) return false;
+  if (!tree || other || tree.underWay || isSquashing(tree)) return false;
+  // It may be on a disk that is not mounted.
+  if (!existsSync(tree.path)) return undefined;
   if (!(await isAncestor(repo, tip, commit))) return false;
-  if (await isAtCommit(tree, commit)) return lockedMove({ ...move, tip }, async () => {});
+  if (await isAtCommit(tree, commit)) return lockedMove({ ...move, tip }, async () => undefined);
   const aside = join(repo.dir, `moved-${randomUUID()}.index`);
   await takeBackCut(tree, { from: tip, to: commit, aside }).catch((error: unknown) => {
     // The session goes on all the same. The next merge says what is not clean.
     if (!isHoldfastError(error, "git_failed")) throw error;
   });
-  return false;
+  return isLocked(tree) ? undefined : false;
 }
+
+/** What git leaves of a person's `git merge --squash`, whose files may be the same. */
+const isSquashing = ({ gitDir }: WorkTree) => existsSync(join(gitDir, "SQUASH_MSG"));

@@ -3,7 +3,9 @@
  * it: their filters run, their hooks do not.
  */
 import { lstatSync, readdirSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
+import { deadline, systemClock } from "../../util/index.ts";
 import { ancestorsOf, type BytePath, toBytes, toText } from "../files/path.ts";
 import { GITLINK_MODE, NO_MODE, type RawChange, rawDiff } from "../git/raw-diff.ts";
 import { userGit } from "../git/user-git.ts";
@@ -11,6 +13,9 @@ import { takeBack, type Update, updateOf } from "./move-back.ts";
 import type { WorkTree } from "./work-trees.ts";
 
 const NAMED_PATHS = 5;
+/** How long another git may have the index locked: an editor that asks for the status has it for a moment. */
+const LOCKED_MS = 2000;
+const RETRY_MS = 50;
 
 const placeOf = ({ path, gitDir }: WorkTree) => ({ gitDir, workTree: path });
 
@@ -22,11 +27,16 @@ export async function whyNotClean(tree: WorkTree): Promise<string | undefined> {
   return rows.length === 0 ? undefined : `${named(rows.map((row) => row.slice(3)))} changed`;
 }
 
-/**
- * Fails if an uncommitted file would be lost. It returns a function that updates the files. If that fails,
- * they are brought back.
- */
-export async function bringFiles(tree: WorkTree, from: string, to: string): Promise<() => Promise<void>> {
+/** An update of the user's files that nothing is in the way of. */
+export interface FileUpdate {
+  /** If it fails, the files are brought back. */
+  bring(): Promise<void>;
+  /** Brings back the files of an update that was complete. Returns why it could not. */
+  undo(): Promise<string | undefined>;
+}
+
+/** Fails if an uncommitted file would be lost, or if the index can't be written. */
+export async function updateFiles(tree: WorkTree, from: string, to: string): Promise<FileUpdate> {
   const changes = await rawDiff({ gitDir: tree.gitDir }, from, to);
   const lost = inTheWay(tree, changes);
   if (lost.length > 0)
@@ -36,20 +46,26 @@ export async function bringFiles(tree: WorkTree, from: string, to: string): Prom
       { paths: lost.map((path) => toText(path)) },
     );
   const update = updateOf(tree, changes);
-  return async () => {
-    // After this, git does not report files whose time alone has changed.
-    await write(tree, ["update-index", "-q", "--refresh", "--ignore-submodules"]);
-    await write(tree, ["read-tree", "-m", "-u", from, to], update);
+  // After this, git does not report files whose time alone has changed.
+  await write(tree, ["update-index", "-q", "--refresh", "--ignore-submodules"]);
+  return {
+    bring: () => write(tree, ["read-tree", "-m", "-u", from, to], update),
+    undo: () =>
+      writing(tree, ["read-tree", "-m", "-u", to, from]).then(
+        () => undefined,
+        (error: Error) => error.message,
+      ),
   };
 }
 
 /** `update`: what it changes in the working tree. It is taken back if git fails. */
 async function write(tree: WorkTree, args: readonly string[], update?: Update): Promise<void> {
   try {
-    await userGit(placeOf(tree), args, { isWriting: true });
+    await writing(tree, args);
   } catch (error) {
     if (!isHoldfastError(error, "git_failed")) throw error;
-    const left = update ? await takeBack(tree, update) : [];
+    // A git that did not get the lock changed nothing, and the lock is another's.
+    const left = update && !isLockedOut(error) ? await takeBack(tree, update) : [];
     const now =
       left.length === 0
         ? "all of them are as they were"
@@ -61,6 +77,24 @@ async function write(tree: WorkTree, args: readonly string[], update?: Update): 
     );
   }
 }
+
+/** Waits for a git that has the index locked. */
+async function writing(tree: WorkTree, args: readonly string[]): Promise<void> {
+  const until = deadline(systemClock, LOCKED_MS);
+  for (;;) {
+    try {
+      await userGit(placeOf(tree), args, { isWriting: true });
+      return;
+    } catch (error) {
+      if (!isHoldfastError(error, "git_failed") || !isLockedOut(error) || until.isPast) throw error;
+    }
+    await sleep(RETRY_MS);
+  }
+}
+
+/** `update-index -q` gives no reason. */
+const isLockedOut = ({ message }: HoldfastError) =>
+  /Another git process seems to be running|update-index ended with 128: $/.test(message);
 
 /** Whether the index and the files are those of the commit. */
 export async function isAtCommit(tree: WorkTree, commit: string): Promise<boolean> {

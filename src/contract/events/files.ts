@@ -92,5 +92,7 @@ export const fileEvents = {
       isUnverified: z.optional(z.boolean()),
       ...kept,
     }),
+  /** The branch `into` did not get the commit of the last `merge_started`. */
+  merge_given_up: () => fields({ task, into: name, commit: gitObject }),
   merge_conflicted: () => fields({ task, into: name, paths: z.array(z.string()) }),
 } as const;

@@ -26,6 +26,7 @@ export const verifyRules: readonly Rule[] = [
     { into: textIn, commit: textIn, from: textIn },
     { apply: (_, merging: MergeState) => ({ merging }) },
   ),
+  rule("merge_given_up", {}, { apply: () => ({ merging: null }) }),
   rule(
     "work_merged",
     { into: textIn, commit: textIn, from: textIn },

@@ -9,19 +9,19 @@ import { lastIntent } from "./intent.ts";
 /** For the reflog of the branch. */
 export const mergeReason = (ownBranch: string) => `holdfast: merged ${ownBranch}`;
 
-/**
- * Returns whether a merge was completed. A merge that never reached the branch is left alone, because it
- * changed nothing.
- */
-export async function finishMerging(room: Room): Promise<boolean> {
+/** A merge that never reached the branch is given up, so that it is not looked for again. */
+export async function finishMerging(room: Room): Promise<void> {
   const { session, repo, io } = room;
   const { task, merging, branch } = session.state;
-  if (!task || !merging) return false;
+  if (!task || !merging) return;
   const { into, commit, from } = merging;
   const identity = await userIdentity(repo);
   const reason = mergeReason(branch?.name ?? session.id);
-  if (!(await finishMove({ repo, disk: io.disk, branch: into, commit, reason, identity }))) return false;
-  const intent = await lastIntent(room, "merge_started");
-  await session.append("work_merged", { ...intent, task: task.number, into, commit, from });
-  return true;
+  const isMoved = await finishMove({ repo, disk: io.disk, branch: into, commit, reason, identity });
+  if (isMoved === undefined) return;
+  const merge = { task: task.number, into, commit, from };
+  if (isMoved) {
+    const intent = await lastIntent(room, "merge_started");
+    await session.append("work_merged", { ...intent, ...merge });
+  } else await session.append("merge_given_up", { task: merge.task, into, commit });
 }

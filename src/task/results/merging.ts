@@ -5,20 +5,23 @@
  *
  * merge-1 The branch gets exactly the tree that was verified. If the branch moved meanwhile, everything is
  *    done again. What a kill leaves: before `merge_started` nothing; after it, a branch that shows whether
- *    the merge was done (`finish-merging.ts`).
+ *    the merge was done (`finish-merging.ts`). A move that failed is given up on record, so that nothing
+ *    touches the user's files later.
  */
 import {
   assertMovable,
+  branchTip,
   findTarget,
   isConflicted,
   mergeLock,
   moveTarget,
   openStore,
   type Replayed,
+  type Target,
   toText,
   userIdentity,
 } from "../../capsule/index.ts";
-import { HoldfastError, type Verdict } from "../../contract/index.ts";
+import { type EventData, HoldfastError, type Verdict } from "../../contract/index.ts";
 import { tellStep, withFileLock } from "../../util/index.ts";
 import { settleLast } from "../files/begin.ts";
 import type { Room } from "../room/room.ts";
@@ -90,16 +93,11 @@ export async function mergeWork(room: Room, options: Asked): Promise<MergedWork>
   await assertMovable(repo, branch);
   const { merged } = room.session.state;
   const isNew = merged?.from !== from || merged.into !== branch;
-  const kept = options.isKept && isNew ? await keptCommits(room, keeping(options, from, tip)) : undefined;
+  const { isReviewed = false } = options;
+  const kept = options.isKept && isNew ? await keptCommits(room, { from, onto: tip, isReviewed }) : undefined;
   tellStep(io.onProgress, "waiting for other merges into this repo");
   return withFileLock(mergeLock(repo), () => merge(room, branch, { ...options, kept }));
 }
-
-const keeping = ({ isReviewed = false }: MergeOptions, from: string, onto: string) => ({
-  from,
-  onto,
-  isReviewed,
-});
 
 async function merge(room: Room, into: string, options: Ready): Promise<MergedWork> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
@@ -114,60 +112,96 @@ async function merge(room: Room, into: string, options: Ready): Promise<MergedWo
 
 /** Undefined when the branch moved meanwhile. */
 async function tryMerge(room: Room, into: string, options: Ready): Promise<MergedWork | undefined> {
-  const { isSquashed = false, isUnverified = false, isReviewed = false, verify } = options;
-  const { session, repo, io } = room;
+  const { isSquashed = false, isReviewed = false } = options;
+  const { session, repo } = room;
   const { task, from, name } = await workOf(room);
   const target = await findTarget(repo, into);
   await assertMovable(repo, into);
   const work = await replayed(room, target, { from, isSquashed });
-  const kept = options.isKept && (await keptFor(room, options.kept, keeping(options, from, target.tip)));
+  const kept = options.isKept && (await keptFor(room, options.kept, { from, onto: target.tip, isReviewed }));
   const { commit, tree, commits } =
     kept && work.commit !== target.tip ? await keptOnto(room, target, kept, work) : work;
   const authors = kept ? kept.authors : [];
-  const done = {
-    task,
-    into,
-    commit,
-    from,
-    ...(isSquashed && { isSquashed }),
-    ...(isUnverified && { isUnverified }),
-    ...(kept && { isKept: true, authors: [...authors] }),
-    ...(kept && isReviewed && { isReviewed }),
-  };
+  const done = recordOf({ task, into, commit, from }, options, kept ? authors : undefined);
   if (commit === target.tip) {
     await session.append("work_merged", { task, into, commit, from });
     return { into, commit, from, commits: 0, authors, verdict: "unverified", isNew: false };
   }
-  tellStep(io.onProgress, `checking the merged tree for ${into}`);
-  const { verdict, failed } = isUnverified
-    ? { verdict: "unverified" as const, failed: [] }
-    : await verify(room, { tree, base: target.tip, into });
-  if (verdict === "failed")
-    throw new HoldfastError(
-      "checks_failed",
-      `${failed.join(", ")} failed on the merged tree: ${into} was not changed`,
-      { into, checks: [...failed], tree },
-    );
-  tellStep(io.onProgress, `moving ${into}`);
-  const isMoved = await moveTarget({
-    repo,
-    store: await openStore(repo, io.disk),
-    disk: io.disk,
-    ...target,
-    commit,
-    reason: mergeReason(name),
-    identity: await userIdentity(repo),
-    onMove: async () => void (await session.append("merge_started", done)),
-  });
-  if (!isMoved) return undefined;
+  const verdict = await verdictOn(room, { tree, base: target.tip, into }, options);
+  if (!(await moveInto(room, target, mergeReason(name), done))) return undefined;
   await session.append("work_merged", done);
   const count = isSquashed ? 1 : commits.length;
   return { into, commit, from, commits: count, authors, verdict, isNew: true };
 }
 
+/** `authors`: those of the agent's commits, if they are kept. */
+function recordOf(
+  merge: Pick<EventData<"merge_started">, "task" | "into" | "commit" | "from">,
+  { isSquashed, isUnverified, isReviewed }: MergeOptions,
+  authors: readonly string[] | undefined,
+): EventData<"merge_started"> {
+  return {
+    ...merge,
+    ...(isSquashed && { isSquashed }),
+    ...(isUnverified && { isUnverified }),
+    ...(authors && { isKept: true, authors: [...authors] }),
+    ...(authors && isReviewed && { isReviewed }),
+  };
+}
+
+/** Fails if a check failed. */
+async function verdictOn(room: Room, of: VerifiedTree, { verify, isUnverified }: Asked): Promise<Verdict> {
+  if (isUnverified) return "unverified";
+  const { tree, into } = of;
+  tellStep(room.io.onProgress, `checking the merged tree for ${into}`);
+  const { verdict, failed } = await verify(room, of);
+  if (verdict !== "failed") return verdict;
+  throw new HoldfastError(
+    "checks_failed",
+    `${failed.join(", ")} failed on the merged tree: ${into} was not changed`,
+    { into, checks: [...failed], tree },
+  );
+}
+
+/** False when the branch moved meanwhile. */
+async function moveInto(
+  room: Room,
+  target: Target,
+  reason: string,
+  merge: EventData<"merge_started">,
+): Promise<boolean> {
+  const { session, repo, io } = room;
+  tellStep(io.onProgress, `moving ${target.branch}`);
+  let isMoved = false;
+  try {
+    isMoved = await moveTarget({
+      repo,
+      store: await openStore(repo, io.disk),
+      disk: io.disk,
+      ...target,
+      commit: merge.commit,
+      reason,
+      identity: await userIdentity(repo),
+      onMove: async () => void (await session.append("merge_started", merge)),
+    });
+    return isMoved;
+  } finally {
+    if (!isMoved) await giveUp(room, merge);
+  }
+}
+
+/** If the branch has the commit after all, the merge is completed later. */
+async function giveUp(
+  { session, repo }: Room,
+  { task, into, commit }: EventData<"merge_started">,
+): Promise<void> {
+  if (session.state.merging?.commit !== commit || (await branchTip(repo, into)) === commit) return;
+  await session.append("merge_given_up", { task, into, commit });
+}
+
 async function replayed(
   room: Room,
-  target: { readonly branch: string; readonly tip: string },
+  target: Target,
   options: { readonly from: string; readonly isSquashed: boolean },
 ): Promise<Replayed> {
   const result = await replayOnto(room, target, options);
