@@ -37,7 +37,12 @@ export class MergeLab extends TempDir {
   }
 
   /** Commits on a branch, which is made at `from` if it does not exist; then main is checked out again. */
-  commitOn(branch: string, files: Record<string, string>, message = `on ${branch}`, from = "main"): string {
+  commitOn(
+    branch: string,
+    files: Record<string, string | Buffer>,
+    message = `on ${branch}`,
+    from = "main",
+  ): string {
     const isThere = gitIn(this.main, "branch", "--list", branch) !== "";
     gitIn(this.main, "checkout", "-q", ...(isThere ? [branch] : ["-b", branch, from]));
     const commit = commitFiles(this.main, files, message);

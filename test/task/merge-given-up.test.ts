@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Holdfast } from "../../src/library/holdfast.ts";
 import { TestChild } from "../support/children.ts";
+import { GitWrapper } from "../support/git-wrapper.ts";
 import { eventsOf, worked } from "../support/merging.ts";
 import { gitIn, listTree } from "../support/repo.ts";
 import { sandbox, TaskHome, turn } from "../support/tasks.ts";
@@ -118,26 +119,13 @@ describe("a merge that did not reach the branch", () => {
     expect(existsSync(lock)).toBe(true);
     expect(await typesOf(hf, id)).toEqual([]);
     // The lock is gone after the first attempt of each command that needs it.
-    const bin = home.join("bin");
-    mkdirSync(bin);
-    const real = process.env["PATH"] ?? "";
     const seen = home.join("seen");
-    writeFileSync(
-      join(bin, "git"),
-      `#!/bin/sh
-PATH='${real}'
-for word; do case $word in update-index|read-tree) [ -e ${seen}-$word ] || { touch ${seen}-$word; : > ${lock}; git "$@"; code=$?; rm ${lock}; exit $code; } ;; esac; done
-exec git "$@"
-`,
-      { mode: 0o755 },
-    );
+    const first = `[ -e ${seen}-$word ] || { touch ${seen}-$word; : > ${lock}; git "$@"; code=$?; rm ${lock}; exit $code; }`;
     rmSync(lock);
     touch();
-    process.env["PATH"] = `${bin}:${real}`;
-    try {
+    {
+      using _ = new GitWrapper(`for word; do case $word in update-index|read-tree) ${first} ;; esac; done`);
       await hf.mergeSession(id);
-    } finally {
-      process.env["PATH"] = real;
     }
     expect([existsSync(`${seen}-update-index`), existsSync(`${seen}-read-tree`)]).toEqual([true, true]);
     expect(at(home, "a.txt")).toBe("one\n");

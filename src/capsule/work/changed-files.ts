@@ -46,7 +46,10 @@ export async function versionsBetween(
 
 const versionOf = ({ path, mode, id }: RawChange) => `${mode} ${id} ${path}`;
 
-/** One after the other, so that no more than two contents are in memory. */
+/** How many bytes of contents are in memory at once: one git reads so many. */
+const BATCH_BYTES = 16 * 1024 * 1024;
+
+/** One after the other. */
 export async function* readChangedFiles(
   repo: Repo,
   store: Store,
@@ -60,14 +63,36 @@ export async function* readChangedFiles(
     ...(isContent(mode) ? [id] : []),
   ]);
   const sizes = await sizesOf(place, ids);
-  for (const change of changes) {
-    const wanted = [change.oldId, change.id].filter((id) => (sizes.get(id) ?? maxBytes + 1) <= maxBytes);
-    const contents = await contentsOf(place, wanted);
+  const wantedOf = ({ oldId, id }: RawChange) =>
+    [oldId, id].filter((one) => (sizes.get(one) ?? maxBytes + 1) <= maxBytes);
+  const bytesOf = (change: RawChange) =>
+    wantedOf(change).reduce((bytes, id) => bytes + (sizes.get(id) ?? 0), 0);
+  for (const batch of batchesOf(changes, bytesOf)) {
+    const contents = await contentsOf(place, batch.flatMap(wantedOf));
     const version = (mode: string, id: string): FileVersion | null =>
       mode === NO_MODE ? null : { kind: kindOf(mode), bytes: sizes.get(id) ?? 0, content: contents.get(id) };
-    const { path, oldMode, oldId, mode, id }: RawChange = change;
-    yield { path: textOf(path), before: version(oldMode, oldId), after: version(mode, id) };
+    for (const { path, oldMode, oldId, mode, id } of batch)
+      yield { path: textOf(path), before: version(oldMode, oldId), after: version(mode, id) };
   }
+}
+
+function* batchesOf(
+  changes: readonly RawChange[],
+  bytesOf: (change: RawChange) => number,
+): Generator<readonly RawChange[]> {
+  let batch: RawChange[] = [];
+  let left = BATCH_BYTES;
+  for (const change of changes) {
+    const bytes = bytesOf(change);
+    if (bytes > left && batch.length > 0) {
+      yield batch;
+      batch = [];
+      left = BATCH_BYTES;
+    }
+    batch.push(change);
+    left -= bytes;
+  }
+  if (batch.length > 0) yield batch;
 }
 
 const textOf = (path: BytePath) => toText(path);
