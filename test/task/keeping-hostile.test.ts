@@ -88,6 +88,12 @@ const HOSTILE: readonly (readonly [what: string, script: string, code: string, w
     /a link that leaves the tree, l/,
   ],
   [
+    "a secret in the target of a link that a later commit removes",
+    `ln -s er/${TOKEN} l; git add .; git commit -qm c1; git rm -q l; echo 1 > n; git add n; git commit -qm c2`,
+    "needs_review",
+    /a secret in l \(.*where it leads, in commit [0-9a-f]{12}\)/,
+  ],
+  [
     "a protected path that a later commit removes",
     "mkdir -p .github; echo 1 > .github/x; git add .; git commit -qm c1; git rm -rq .github; echo 1 > n; git add n; git commit -qm c2",
     "needs_review",

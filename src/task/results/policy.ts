@@ -119,19 +119,26 @@ export async function findingsIn(
   if (before && before.kind !== after.kind) add("mode", `${before.kind} became ${after.kind}`);
   if (after.kind === "link") {
     if (leavesTree(path, after)) add("link", "leads out of the tree");
+    const inTarget = new Set((await newSecrets(before, after)).map(({ rule }) => rule));
+    for (const rule of inTarget) add("secret", `${rule}, where it leads`);
     return found;
   }
   if (after.bytes > LARGE_BYTES) add("large", `${Math.ceil(after.bytes / 1024 / 1024)} MB`);
   else if (isBinary(after)) add("binary");
   if (hasMarkers(after) && !(before && hasMarkers(before))) add("markers");
-  const rules = await newSecrets(before, after);
-  for (const rule of rules) add("secret", rule);
+  const secrets = await newSecrets(before, after);
+  const places = new Set(secrets.map(({ rule, line }) => `${rule}, line ${line}`));
+  for (const place of places) add("secret", place);
   return found;
 }
 
 function leavesTree(path: string, { content }: FileVersion): boolean {
   const target = content?.toString("utf8") ?? "";
   if (posix.isAbsolute(target)) return true;
+  const parts = target.split("/").filter((part) => part !== "" && part !== ".");
+  // A name may be that of another link: `..` after it leads up from where that link leads.
+  const down = parts.findIndex((part) => part !== "..");
+  if (down >= 0 && parts.includes("..", down)) return true;
   const leads = posix.join(posix.dirname(path), target);
   return leads === ".." || leads.startsWith("../") || leads.split("/").includes(".git");
 }
@@ -153,15 +160,18 @@ function hasMarkers({ content }: FileVersion): boolean {
   });
 }
 
-/** The rules and lines of secrets that are new. A secret that the base already has is not from this task. */
-async function newSecrets(before: FileVersion | null, after: FileVersion): Promise<string[]> {
+/** The secrets that are new. A secret that the base already has is not from this task. */
+async function newSecrets(
+  before: FileVersion | null,
+  after: FileVersion,
+): Promise<{ readonly rule: string; readonly line: number }[]> {
   const text = after.content?.toString("utf8") ?? "";
   const spans = await findSecrets(text);
   if (spans.length === 0) return [];
   const old = before?.content?.toString("utf8") ?? "";
   const fresh = spans.filter(({ start, end }) => !old.includes(text.slice(start, end)));
   const lineOf = (at: number) => text.slice(0, at).split("\n").length;
-  return [...new Set(fresh.map(({ rule, start }) => `${rule}, line ${lineOf(start)}`))];
+  return fresh.map(({ rule, start }) => ({ rule, line: lineOf(start) }));
 }
 
 const WORDS: Readonly<Record<PolicyRule, string>> = {

@@ -25,6 +25,23 @@ const cases: readonly (readonly [what: string, change: Omit<ChangedFile, "path">
   ["a changed mode", { before: file("a"), after: file("a", "executable") }, ["mode file became executable"]],
   ["a link within the tree", { before: null, after: file("../other/x", "link") }, []],
   ["a link outside", { before: null, after: file("../../x", "link") }, ["link leads out of the tree"]],
+  ["a link up and down again", { before: null, after: file("../src/./er/l1", "link") }, []],
+  ["a link to the top", { before: null, after: file("..", "link") }, []],
+  [
+    "a link up from what may be another link",
+    { before: null, after: file("er/l1/../outside", "link") },
+    ["link leads out of the tree"],
+  ],
+  [
+    "a link with a secret in its target",
+    { before: null, after: file(`er/${secret}`, "link") },
+    ["secret github, where it leads"],
+  ],
+  [
+    "a link whose secret was there before",
+    { before: file(`er/${secret}`, "link"), after: file(`er/more/${secret}`, "link") },
+    [],
+  ],
   ["an absolute link", { before: null, after: file("/etc/passwd", "link") }, ["link leads out of the tree"]],
   ["a link to .git", { before: null, after: file("../.git/hooks", "link") }, ["link leads out of the tree"]],
   [
