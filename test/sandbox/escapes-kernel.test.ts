@@ -79,6 +79,10 @@ const shared: Attempt[] = [
   },
 ];
 
+/** Takes space for a file with a limit of half a megabyte. */
+const larger = (take: string) =>
+  `rm -f large; touch large; ulimit -f 1024; ${take}; [ $(stat -c %b large) -lt 4096 ] || echo WON`;
+
 const kernel: Attempt[] = [
   { title: "io_uring", script: callOf("io_uring_setup", 1, "\\0".repeat(120)), says: EPERM },
   { title: "bpf", script: callOf("bpf", 0, "\\0".repeat(64), 64), says: EPERM },
@@ -102,6 +106,26 @@ const kernel: Attempt[] = [
       'use POSIX; POSIX::setsid(); sysopen(M, "/dev/ptmx", 2) or die "$!"; my $z = pack("i", 0); ioctl(M, 0x40045431, $z); my $n = pack("i", 0); ioctl(M, 0x80045430, $n); sysopen(T, "/dev/pts/" . unpack("i", $n), 2) or die "$!"; my $c = "x"; print ioctl(T, 0x5412, $c) ? "WON" : "errno " . ($! + 0)',
     ),
     says: EPERM,
+    without: ["filter"],
+  },
+  {
+    title: "a file larger than its limit, beyond its end",
+    script: larger("fallocate -n -l 4M large"),
+    says: /unsupported/,
+    without: ["filter"],
+  },
+  {
+    title: "a file larger than its limit, by an inserted range",
+    script: larger("echo x > large; fallocate -i -o 0 -l 4M large; fallocate -l 4M large"),
+    says: /not supported/,
+    without: ["filter"],
+  },
+  {
+    title: "a file larger than its limit, by an old call",
+    script: perl(
+      'sysopen(F, "old", 0102) or die "$!"; my $r = pack("s s x4 q q l L l4", 0, 0, 0, 4194304, 0, 0, 0, 0, 0, 0); ioctl(F, 0x4030582a, $r) ? print "WON" : print "errno ", $! + 0',
+    ),
+    says: /errno 95\b/,
     without: ["filter"],
   },
   {

@@ -22,7 +22,7 @@ export interface ArgumentTest {
   readonly values: readonly number[];
 }
 
-export interface Refusal {
+export interface RefusedCall {
   readonly call: SystemCall;
   readonly errno: number;
   /** Refused if all of these are true; always refused if there are none. */
@@ -32,6 +32,7 @@ export interface Refusal {
 const EPERM = 1;
 export const ENOSYS = 38;
 const EPROTONOSUPPORT = 93;
+const EOPNOTSUPP = 95;
 const EAFNOSUPPORT = 97;
 
 /** Mounts, cgroups, host names, shared memory, users, pids, networks. */
@@ -56,6 +57,11 @@ const [S_IFCHR, S_IFBLK] = [0o020000, 0o060000];
 /** O_CREAT, or the bit that only O_TMPFILE has: without them, the mode is whatever was in a register. */
 const MAKES_FILE = 0o100 | 0o20000000;
 
+/** Flags of `fallocate`. Freeing a range also needs KEEP_SIZE. */
+const [KEEP_SIZE, PUNCH_HOLE, INSERT_RANGE] = [0x1, 0x2, 0x20];
+/** The older way to ask for space beyond the end of a file: FS_IOC_RESVSP, FS_IOC_RESVSP64, FS_IOC_ZERO_RANGE. */
+const TAKES_SPACE = [0x4030_5828, 0x4030_582a, 0x4030_5839];
+
 /**
  * The name of a 32-bit machine, the name of an old version, addresses that are not random (debuggers,
  * sanitizers).
@@ -70,7 +76,7 @@ const hasAny = (arg: number, mask: number): ArgumentTest => ({ arg, mask, is: "n
 const refuse = (call: SystemCall, errno: number, ...when: ArgumentTest[]) => ({ call, errno, when });
 
 /** In the order of the filter: calls that are frequent, and usually allowed, come first. */
-export const REFUSALS: readonly Refusal[] = [
+export const REFUSALS: readonly RefusedCall[] = [
   // A program with a set-user-id bit would give its owner's rights to any user of the host who finds it.
   refuse("openat", EPERM, hasAny(2, MAKES_FILE), hasAny(3, S_ISUID)),
   refuse("open", EPERM, hasAny(1, MAKES_FILE), hasAny(2, S_ISUID)),
@@ -84,6 +90,11 @@ export const REFUSALS: readonly Refusal[] = [
   // Any user may make the device 0:0, with which an overlay marks a file of the layer below as removed.
   refuse("mknod", EPERM, { ...isOneOf(1, S_IFCHR, S_IFBLK), mask: S_IFMT }),
   refuse("mknodat", EPERM, { ...isOneOf(2, S_IFCHR, S_IFBLK), mask: S_IFMT }),
+  // The kernel compares only the new size of a file with its limit. Space beyond the end leaves the size as it
+  // is, and a range that is inserted is not compared at all. Either way one call could take the whole disk.
+  refuse("fallocate", EOPNOTSUPP, { ...isOneOf(1, KEEP_SIZE), mask: KEEP_SIZE | PUNCH_HOLE }),
+  refuse("fallocate", EOPNOTSUPP, hasAny(1, INSERT_RANGE)),
+  refuse("ioctl", EOPNOTSUPP, isOneOf(1, ...TAKES_SPACE)),
   // Its mode and flags are in memory, which a filter can't read. So are the flags of clone3.
   refuse("openat2", ENOSYS),
   refuse("clone3", ENOSYS),
@@ -117,6 +128,6 @@ export const REFUSALS: readonly Refusal[] = [
   ...always("clock_settime", "settimeofday", "nfsservctl", "lookup_dcookie"),
 ];
 
-function always(...calls: SystemCall[]): Refusal[] {
+function always(...calls: SystemCall[]): RefusedCall[] {
   return calls.map((call) => refuse(call, EPERM));
 }

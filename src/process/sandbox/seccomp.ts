@@ -7,7 +7,7 @@
  */
 import { HoldfastError } from "../../contract/index.ts";
 import { openData } from "../data-descriptor.ts";
-import { type ArgumentTest, ENOSYS, REFUSALS, type Refusal } from "./refusals.ts";
+import { type ArgumentTest, ENOSYS, REFUSALS, type RefusedCall } from "./refusals.ts";
 import { ARCHITECTURES, type Architecture, isKnownArchitecture, numberOf } from "./syscalls.ts";
 
 /** One instruction of classic BPF. A jump skips this many instructions. */
@@ -44,13 +44,13 @@ export function seccompProgram(architecture: Architecture): Buffer {
     answer(KILL_PROCESS),
     load(NUMBER_AT),
     ...(architecture === "x64" ? [jump(JUMP_IF_AT_LEAST, X32_BIT, 0, 1), answer(failWith(ENOSYS))] : []),
-    ...REFUSALS.flatMap((refusal) => refusing(refusal, architecture)),
+    ...REFUSALS.flatMap((refused) => refusing(refused, architecture)),
     answer(ALLOW),
   ]);
 }
 
 /** Begins and ends with the number of the call in the register. */
-function refusing({ call, errno, when }: Refusal, architecture: Architecture): Instruction[] {
+function refusing({ call, errno, when }: RefusedCall, architecture: Architecture): Instruction[] {
   const number = numberOf(call, architecture);
   if (number === null) return [];
   const refuse = answer(failWith(errno));

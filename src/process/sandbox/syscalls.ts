@@ -25,6 +25,7 @@ const NUMBERS = {
   fchmod: [91, 52],
   fchmodat: [268, 53],
   fchmodat2: [452, 452],
+  fallocate: [285, 47],
   mknod: [133, null],
   mknodat: [259, 33],
   clone: [56, 220],

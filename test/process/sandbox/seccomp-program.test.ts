@@ -84,6 +84,7 @@ function expected(architecture: Architecture, { audit, number, args }: Asked): n
   if (call === "openat2" || call === "clone3") return errno(38);
   if (call === "clone") return refused(has(0, 0x7e020000));
   if (call === "unshare") return refused(has(0, 0x7e020080));
+  if (call === "ioctl" && [0x40305828, 0x4030582a, 0x40305839].includes(arg(1))) return errno(95);
   if (call === "ioctl") return refused(arg(1) === 0x5412 || arg(1) === 0x541c);
   if (call === "personality") return refused(arg(0) !== 0xffffffff && has(0, 0xfff9fff7));
   if (call === "socketpair") return refused(arg(0) !== 1, 97);
@@ -93,6 +94,7 @@ function expected(architecture: Architecture, { audit, number, args }: Asked): n
   }
   if (call === "open") return refused(has(1, 0x400040) && has(2, 0o4000));
   if (call === "openat") return refused(has(2, 0x400040) && has(3, 0o4000));
+  if (call === "fallocate") return refused(arg(1) % 4 === 1 || has(1, 0x20), 95);
   const at = MODE_AT[call];
   if (at === undefined) throw new Error(`nothing is said of ${call}`);
   const isDevice = call.startsWith("mknod") && [0o2, 0o6].includes((arg(at) >>> 12) % 16);
@@ -101,8 +103,9 @@ function expected(architecture: Architecture, { audit, number, args }: Asked): n
 
 /** Every bit that a rule tests, and the values that a rule compares with. */
 const telling = [
-  0, 1, 2, 5, 10, 16, 17, 31, 38, 40, 0x40, 0x80, 0x5412, 0x541c, 0x20000, 0x40000, 0x400000, 0x10000000,
-  0x40000000, 0x7e020000, 0xffffffff, 0o755, 0o4755, 0o20666, 0o60666, 0o100666, 0o104755,
+  0, 1, 2, 3, 5, 10, 16, 17, 31, 32, 33, 35, 38, 40, 0x40, 0x41, 0x40305828, 0x4030582a, 0x40305839, 0x80,
+  0x5412, 0x541c, 0x20000, 0x40000, 0x400000, 0x10000000, 0x40000000, 0x7e020000, 0xffffffff, 0o755, 0o4755,
+  0o20666, 0o60666, 0o100666, 0o104755,
 ];
 const word = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...telling) },

@@ -25,7 +25,7 @@ if (why) leaveOut("the filter of system calls", why);
 
 const architecture = process.arch as Architecture;
 const view = withView("--ro-bind");
-const [EPERM, ENOSYS, EPROTONOSUPPORT, EAFNOSUPPORT] = [1, 38, 93, 97];
+const [EPERM, EBADF, ENOSYS, EPROTONOSUPPORT, EOPNOTSUPP, EAFNOSUPPORT] = [1, 9, 38, 93, 95, 97];
 const MARK = 200;
 
 interface Row extends Call {
@@ -109,6 +109,13 @@ const rows: Row[] = [
   ...row("mknod", [NONE, 0o20666, 0], EPERM, "an overlay's whiteout"),
   ...row("mknodat", [AT_CWD, NONE, 0o20666, 0], EPERM, "an overlay's whiteout"),
   ...row("mknodat", [AT_CWD, NONE, 0o60666, 0], EPERM, "a disk"),
+  ...row("fallocate", [-1, 0x1, 0, 1], EOPNOTSUPP, "space beyond the end of a file"),
+  ...row("fallocate", [-1, 0x11, 0, 1], EOPNOTSUPP, "zeros beyond the end of a file"),
+  ...row("fallocate", [-1, 0x41, 0, 1], EOPNOTSUPP, "space of its own beyond the end of a file"),
+  ...row("fallocate", [-1, 0x20, 0, 1], EOPNOTSUPP, "an inserted range"),
+  ...row("ioctl", [-1, 0x40305828, 0], EOPNOTSUPP, "space beyond the end of a file"),
+  ...row("ioctl", [-1, 0x4030582a, 0], EOPNOTSUPP, "space beyond the end of a file, with more bits"),
+  ...row("ioctl", [-1, 0x40305839, 0], EOPNOTSUPP, "zeros beyond the end of a file"),
   ...row("socket", [16, 3, 4], EPROTONOSUPPORT, "netlink for a list of sockets"),
   ...row("socket", [16, 3, 15], EPROTONOSUPPORT, "netlink for device events"),
   ...row("socket", [2, 10, 0], EAFNOSUPPORT, "packets, by the old type of socket"),
@@ -125,12 +132,17 @@ const unsure: Row[] = [
     : []),
 ];
 
-/** Calls that resemble the refused ones. */
+/** Calls that resemble the refused ones. Without a file, the kernel itself refuses `fallocate`. */
 const allowed: Row[] = [
   ...row("openat", [AT_CWD, "/", 0, SET_UID], 0, "a mode that is ignored, because no file is made"),
   ...row("openat", [AT_CWD, "/tmp/made", CREATE, 0o755], 0, "a file"),
   ...row("fchmodat", [AT_CWD, "/tmp/made", 0o2755], 0, "set-group-id, as git gives it to shared directories"),
   ...row("mknodat", [AT_CWD, "/tmp/pipe", 0o10666, 0], 0, "a pipe"),
+  ...row("fallocate", [-1, 0, 0, 1], EBADF, "space up to the limit of a file's size"),
+  ...row("fallocate", [-1, 0x3, 0, 1], EBADF, "a hole"),
+  ...row("fallocate", [-1, 0x8, 0, 1], EBADF, "a range that is taken out"),
+  ...row("fallocate", [-1, 0x10, 0, 1], EBADF, "zeros up to the limit of a file's size"),
+  ...row("ioctl", [-1, 0x4030582b, 0], EBADF, "a hole"),
   ...row("socket", [1, 1, 0], 0, "unix"),
   ...row("socket", [2, 1 | 0o2000000, 0], 0, "inet"),
   ...row("socket", [10, 2, 0], 0, "inet6"),
