@@ -112,9 +112,6 @@ async function join(
   const screen = spec.agent.input === "terminal" ? await terminal() : undefined;
   const doorView = { dir: await door() };
   giveTo(task.sandbox?.user, doorView.dir);
-  // If a port could not be opened inside the task's network, connections to it are refused there, and the
-  // task goes on without it.
-  hosts.connect((host) => void task.network.allow(host).catch(() => {}));
   const cgroup = task.sandbox?.cgroup;
   const refused = cgroup && refusalsFromNow(cgroup.name);
   let parked: Parked | undefined;
@@ -125,6 +122,12 @@ async function join(
     spool.add("stderr", Buffer.from(`${`[${label}]`.padEnd(10)}${text}\n`));
     news();
   };
+  hosts.connect((host) => {
+    // Connections to a port that could not be opened are refused inside, and the task goes on without it.
+    task.network
+      .allow(host)
+      .catch(({ message }: Error) => say("network", `${host} can't be reached: ${message}`));
+  });
   const tellBlocked = (ports: readonly number[]) => {
     for (const port of ports)
       say(

@@ -67,7 +67,8 @@ export class Task implements TaskInHand {
     this.sandbox = of.sandbox;
     this.last = new LastCheckpoint({ canStray: !of.sandbox });
     this.lane = of.lane;
-    this.network = RoomNetwork.of(capsule.layout.dir, of.lane, Object.values(capsule.spec.ports));
+    const { dir } = capsule.layout;
+    this.network = RoomNetwork.find(dir) ?? new RoomNetwork(dir, of.lane, Object.values(capsule.spec.ports));
   }
 
   /** The task that the session is at, with its capsule. */
@@ -135,7 +136,7 @@ export class Task implements TaskInHand {
   }
 
   /**
-   * Begins the network before it is needed. The first process that needs it gets the error, if there was one.
+   * Begins the network before it is needed. If that fails, the first process that needs it tries again.
    */
   openNetwork(): void {
     if (!this.sandbox) return;

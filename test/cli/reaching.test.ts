@@ -7,7 +7,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
-import { HostHome } from "../support/hosts.ts";
+import { HostHome, until } from "../support/hosts.ts";
 import { gitIn } from "../support/repo.ts";
 import { hasScript, Terminal } from "../support/terminal.ts";
 
@@ -81,6 +81,25 @@ describe.skipIf(!hasSandbox)("a task in its sandbox", () => {
           });
     },
   );
+
+  it("is reported when an allowed port of the machine can't be reached, because the task itself listens there", async () => {
+    using home = new HostHome();
+    await using site = await Site.open("OUTSIDE");
+    const listen = `require("node:net").createServer().listen(${site.port}, "127.0.0.1", () => console.log("listens"))`;
+    const command = home.spawnCli(["run", "--name", "one", "--", "node", "-e", listen]);
+    const ended = once(command, "exit");
+    const said = { stdout: "", stderr: "" };
+    for (const stream of ["stdout", "stderr"] as const)
+      command[stream].on("data", (chunk) => {
+        said[stream] += chunk;
+      });
+    await until(() => said.stdout.includes("listens"));
+    expect((await home.cli("allow", "one", `localhost:${site.port}`)).status).toBe(0);
+    const expected = new RegExp(`^\\[network\\] +localhost:${site.port} can't be reached: `, "m");
+    await until(() => expected.test(said.stderr));
+    await home.cli("pause", "one");
+    await ended;
+  });
 
   it("is reported to have lost a leased port when another program has taken it", async () => {
     using home = new HostHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { ports: [PORT] }\n" });

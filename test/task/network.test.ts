@@ -3,10 +3,11 @@
  * record.
  */
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
-import { type JsonObject, usualTools } from "../../src/contract/index.ts";
+import type { JsonObject } from "../../src/contract/index.ts";
 import { findProgram } from "../../src/process/index.ts";
 import { RoomNetwork } from "../../src/task/room/network.ts";
 import { hasSandbox } from "../support/capsules.ts";
@@ -95,8 +96,7 @@ describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
 
   it("network-1 keeps its counts when the capsule gets a new holder", async () => {
     using temp = new TempDir();
-    const lane = { name: "none", isReadOnly: false, isWithoutCommands: false, hosts: [], tools: usualTools };
-    const network = RoomNetwork.of(temp.path, lane, []);
+    const network = new RoomNetwork(temp.path, { hosts: [] }, []);
     // Each host is asked for in a new namespace, which knows nothing of the one before.
     for (const host of ["first.example", "second.example", "second.example"]) {
       await using namespace = await TestNamespace.start();
@@ -110,6 +110,38 @@ describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
       ],
     });
     expect(network.takeCounts()).toBeUndefined();
+    await network.close();
+  });
+
+  it("is begun anew for the next process when it could not be begun", async () => {
+    using temp = new TempDir();
+    const network = new RoomNetwork(temp.path, { hosts: [] }, []);
+    const way = temp.join("way");
+    // Until the test makes this file, no program can be started in the namespace.
+    await using namespace = await TestNamespace.start();
+    const view = { network: ["sh", "-c", `[ -e ${way} ] || exit 1; exec "$@"`, "sh", ...namespace.enter] };
+    await expect(network.environment(view)).rejects.toMatchObject({ code: "network_failed" });
+    writeFileSync(way, "");
+    expect(await network.environment(view)).toHaveProperty("HTTPS_PROXY");
+    await network.close();
+  });
+
+  it("gives each service a port of its own, also when several begin while the network does", async () => {
+    using temp = new TempDir();
+    const network = new RoomNetwork(temp.path, { hosts: [] }, []);
+    await using namespace = await TestNamespace.start();
+    const answering = (word: string) => (client: Socket) =>
+      void client.end(`HTTP/1.0 200 OK\r\nContent-Length: ${word.length}\r\n\r\n${word}`);
+    const words = ["early", "one", "two"];
+    const early = network.serve(answering("early"));
+    const env = network.environment({ network: namespace.enter });
+    const ports = await Promise.all([early, ...words.slice(1).map((word) => network.serve(answering(word)))]);
+    await env;
+    expect(new Set(ports).size).toBe(words.length);
+    for (const [index, port] of ports.entries()) {
+      const { stdout } = await namespace.run(["curl", "-s", `http://127.0.0.1:${port}/`]);
+      expect(stdout).toBe(words[index]);
+    }
     await network.close();
   });
 

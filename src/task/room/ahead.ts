@@ -26,9 +26,9 @@ export class Ahead {
     }
   }
 
-  /** Returns once it is begun. If that fails, the first process that needs the network gets the error. */
+  /** Returns once it is begun. If that fails, the first process that needs the network tries again. */
   async openNetwork(lane: LaneInForce): Promise<void> {
-    this.#network = RoomNetwork.of(this.#capsule, lane, []);
+    this.#network = new RoomNetwork(this.#capsule, lane, []);
     const words = await this.holder.network();
     if (words) this.#network.environment({ network: words }).catch(() => {});
   }

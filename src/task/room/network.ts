@@ -41,18 +41,16 @@ export class RoomNetwork {
   #begun: Begun | undefined;
   #onRefused: OnRefused = () => {};
 
-  private constructor(capsule: string, { hosts }: LaneInForce, ports: readonly number[]) {
+  /** `ports` are leased to the capsule and lead in to it. */
+  constructor(capsule: string, { hosts }: Pick<LaneInForce, "hosts">, ports: readonly number[]) {
     this.#capsule = capsule;
     this.#hosts = [...hosts];
     this.#ports = ports;
   }
 
-  /**
-   * The network that is open for this capsule, or a new one. `ports` are leased to the capsule and lead in to
-   * it.
-   */
-  static of(capsule: string, lane: LaneInForce, ports: readonly number[]): RoomNetwork {
-    return open.get(capsule) ?? new RoomNetwork(capsule, lane, ports);
+  /** The network that is open for this capsule. */
+  static find(capsule: string): RoomNetwork | undefined {
+    return open.get(capsule);
   }
 
   /** Sets who is told of a refused host, once for each host. */
@@ -67,8 +65,13 @@ export class RoomNetwork {
     const there = this.#begun;
     if (there?.holder === holder) return (await there.network).environment;
     const network = this.#begin(view.network);
-    this.#begun = { holder, network };
+    const begun = { holder, network };
+    this.#begun = begun;
     open.set(this.#capsule, this);
+    // The next process tries again.
+    network.catch(() => {
+      if (this.#begun === begun) this.#begun = undefined;
+    });
     closeWhenOpen(there);
     return (await network).environment;
   }
@@ -78,9 +81,15 @@ export class RoomNetwork {
     let port = FIRST_SERVICE_PORT;
     while (this.#ports.includes(port) || this.#services.some((one) => one.port === port)) port += 1;
     const service = { port, accept };
-    const there = await this.#begun?.network;
+    // A network that is begun from now on has the service. This one has to be told.
+    const begun = this.#begun;
     this.#services.push(service);
-    await there?.serve(service);
+    try {
+      await (await begun?.network)?.serve(service);
+    } catch (error) {
+      this.#services.splice(this.#services.indexOf(service), 1);
+      throw error;
+    }
     return port;
   }
 

@@ -33,7 +33,7 @@ import { RoomNetwork } from "../room/network.ts";
 import { Watch } from "../room/quota-watch.ts";
 import type { Room } from "../room/room.ts";
 import { toolsOf } from "../room/sandbox.ts";
-import { checkLane, type ExactFiles, makeExactFiles, removeExactFiles } from "./exact-files.ts";
+import { type ExactFiles, makeExactFiles, removeExactFiles } from "./exact-files.ts";
 import { KeptOutput } from "./kept-output.ts";
 
 /** A command to run in the room. */
@@ -80,7 +80,7 @@ export class CheckRoom {
     this.#sandbox = of.sandbox;
     this.#capsule = of.capsule;
     this.#dir = of.dir;
-    this.#network = { hosts: "", open: this.#networkFor([]) };
+    this.#network = { hosts: "", open: RoomNetwork.find(of.dir) ?? this.#networkFor([]) };
   }
 
   static async make(room: Room, files: ExactFiles): Promise<CheckRoom> {
@@ -237,8 +237,7 @@ export class CheckRoom {
   }
 
   #networkFor(hosts: readonly string[]): RoomNetwork {
-    const ports = Object.values(this.#capsule.spec.ports);
-    return RoomNetwork.of(this.#dir, { ...checkLane, hosts }, ports);
+    return new RoomNetwork(this.#dir, { hosts }, Object.values(this.#capsule.spec.ports));
   }
 
   /** It can be asked for more than once. Nothing is run in the room after that. */
