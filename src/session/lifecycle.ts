@@ -78,6 +78,8 @@ export const lifecycle: Partial<Record<EventType, Moves>> = {
   // The hosts that a turn reached are recorded after it, when its budget may be used up.
   // Set-up may also run for the files of a session that is over.
   network_used: staying([...working, "paused", "closed", "handed_off"]),
+  // A turn may use the budget up before the process of its agent has ended.
+  process_ended: staying([...working, "paused"]),
   usage_metered: staying([...working, "paused"]),
   task_parked: staying([...working, "paused"]),
   session_rewound: staying([...working, "paused"]),

@@ -61,6 +61,7 @@ for (const type of [
   "message_handed",
   "message_entered_context",
   "message_set_aside",
+  "process_ended",
   "task_halted",
   "task_refused",
   "usage_metered",

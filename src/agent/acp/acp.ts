@@ -8,7 +8,7 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { methods, type NewSessionRequest, PROTOCOL_VERSION } from "@agentclientprotocol/sdk";
-import { type AcpSpec, HoldfastError } from "../../contract/index.ts";
+import { type AcpSpec, HoldfastError, isHoldfastError } from "../../contract/index.ts";
 import type { AgentEnd, AgentProcess, Conversation, GateAccess, Message, Workplace } from "../adapter.ts";
 import { CutCalls } from "../cut-calls.ts";
 import { GATE_SERVER, gateFor } from "../gate-access.ts";
@@ -95,7 +95,14 @@ async function converse(
       await leave(process);
       return work.stop.aborted ? "stopped" : "done";
     }
-    const stopReason = await talk.ask(input);
+    const stopReason = await talk.ask(input).catch((error: unknown) => {
+      if (input.message === undefined || !isHoldfastError(error, "budget_reached")) throw error;
+    });
+    // The budget has no turn left for the message: it stays unread.
+    if (stopReason === undefined) {
+      await leave(process);
+      return "done";
+    }
     const isDone = stopReason === "end_turn";
     if (!isDone && !work.stop.aborted) work.show(`The agent stopped: ${stopReason}\n`);
     const next = isDone && !work.stop.aborted ? await work.messages.next(0, work.stop) : undefined;

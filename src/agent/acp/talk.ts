@@ -121,7 +121,7 @@ export class AcpTalk {
     }
   }
 
-  /** Begins a turn of its own, which stays open. */
+  /** Begins a turn of its own, which stays open. Fails with `budget_reached` before the agent is asked. */
   async ask({ text, message }: Input): Promise<StopReason> {
     const turn = await this.#work.beginTurn({ prompt: text });
     this.#open = { turn, calls: new Calls(turn), said: "", unheard: message };

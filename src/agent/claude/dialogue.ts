@@ -175,6 +175,8 @@ export class Dialogue {
 
   async #takeIn(uuid: string, { message: { message, from, text }, taken }: Handed): Promise<void> {
     if (this.#turn) await this.#turn.addMessage("user", { from, text });
+    // It was just being ended, because no turn is left.
+    else if (this.#over.signal.aborted) return;
     else this.#turn = await this.#work.beginTurn({ message: text, from });
     await this.#work.messages.entered(message);
     this.#handed.delete(uuid);
@@ -188,8 +190,12 @@ export class Dialogue {
     // The turn ends with the process, so that nothing writes while the files are saved.
     if (this.#handed.size === 0 || isError) return this.#end();
     // The agent goes on with a message that it has not taken in yet.
+    const turn = this.#turn;
+    const isSpent = () => (turn?.budgetLeft().reached ?? []).length > 0;
     this.#process?.freeze();
-    await this.#endTurn("end").finally(() => this.#process?.thaw());
+    // If the budget has no turn left for the message, the agent is ended before it takes it in.
+    await this.#endTurn("end").finally(() => (isSpent() ? this.#process?.end() : this.#process?.thaw()));
+    if (isSpent()) return this.#end();
     this.#told = { hasBegun: true };
   }
 

@@ -11,6 +11,7 @@
  */
 import type { Adapter } from "../../agent/index.ts";
 import type { AgentSpec, Parked, TaskSpec } from "../../contract/index.ts";
+import { reachedLimits } from "../../session/index.ts";
 import type { AskedOutcome } from "../in-hand.ts";
 import type { Task } from "../task.ts";
 import type { WorkplaceOptions } from "../workplace.ts";
@@ -69,7 +70,8 @@ export async function act(
     if (!("prompt" in agent) || agent.input !== "messages") return last;
     const goingOn = { ...agent, prompt: "", continues: true };
     const tried = new Set<string>();
-    while (last.outcome === "done" && !stop.aborted) {
+    // Where the budget has no turn left, a message stays unread.
+    while (last.outcome === "done" && !stop.aborted && reachedLimits(session.state).length === 0) {
       const late = await joined.surroundings.messages?.next(0, stop);
       // An agent that does not take it in leaves it unread.
       if (!late || tried.has(late.message)) break;
