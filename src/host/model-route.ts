@@ -37,13 +37,18 @@ export interface RouteOptions {
   readonly onFault: (what: string) => void;
 }
 
+interface Opened {
+  readonly origin: string;
+  readonly key: string;
+}
+
 export class ModelRoute {
   readonly #home: Home;
   readonly #task: Task;
   readonly #options: RouteOptions;
   readonly #sockets = new Set<Socket>();
   #broker: Promise<BrokerConnection> | undefined;
-  #opened: Promise<{ readonly origin: string; readonly key: string }> | undefined;
+  #opened: Promise<Opened> | undefined;
   #server: Server | undefined;
   #hold: ModelHold | undefined;
 
@@ -56,10 +61,13 @@ export class ModelRoute {
   /** Opened for the first that asks. */
   async model(provider: string): Promise<ModelAccess> {
     const { api } = findProvider(await readSettings(this.#home.dir), provider);
-    this.#broker ??= BrokerConnection.open(this.#home, this.#session.id);
-    this.#opened ??= this.#open();
-    const credential = await (await this.#broker).credential(provider);
-    const { origin, key } = await this.#opened;
+    const broker = (this.#broker ??= this.#reach());
+    const opened = (this.#opened ??= this.#open(broker));
+    // Both may fail, so neither may be left to itself.
+    const [credential, { origin, key }] = await Promise.all([
+      broker.then((open) => open.credential(provider)),
+      opened,
+    ]);
     // Without one the agent waits at its first request, where it is said which key is missing.
     return { url: `${origin}/${provider}`, api, key, kind: credential?.kind ?? "key" };
   }
@@ -79,10 +87,28 @@ export class ModelRoute {
     return this.#task.room.session;
   }
 
-  async #open(): Promise<{ readonly origin: string; readonly key: string }> {
+  /** Tried again by the next that asks, if it fails. */
+  #reach(): Promise<BrokerConnection> {
+    const broker = BrokerConnection.open(this.#home, this.#session.id);
+    broker.catch(() => {
+      this.#broker = undefined;
+    });
+    return broker;
+  }
+
+  /** Tried again by the next that asks, if it fails. */
+  #open(broker: Promise<BrokerConnection>): Promise<Opened> {
+    const opened = this.#listen(broker);
+    opened.catch(() => {
+      this.#opened = undefined;
+    });
+    return opened;
+  }
+
+  async #listen(broker: Promise<BrokerConnection>): Promise<Opened> {
     const isOpen = this.#task.sandbox === undefined;
     const key = isOpen ? await this.#ownKey() : KEY_INSIDE;
-    const http = await this.#http(isOpen ? key : undefined);
+    const http = await this.#http(await broker, isOpen ? key : undefined);
     const accept = (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket)).on("error", () => {});
@@ -104,13 +130,12 @@ export class ModelRoute {
     return `sk-holdfast-${createHmac("sha256", token).update("model route").digest("hex")}`;
   }
 
-  async #http(key: string | undefined): Promise<HttpServer> {
+  async #http(broker: BrokerConnection, key: string | undefined): Promise<HttpServer> {
     const { createServer: createHttp } = await import("node:http");
     const { clock } = this.#home.io;
     const settings = await readSettings(this.#home.dir);
     const { park, onHeld, onFault } = this.#options;
     const told = new Set<string>();
-    const broker = await (this.#broker ?? BrokerConnection.open(this.#home, this.#session.id));
     const hold = new ModelHold(this.#session, { clock, holdMs: settings.hold_minutes * MINUTE_MS, onHeld });
     this.#hold = hold;
     const forward = new ModelForward({

@@ -75,3 +75,21 @@ describe("a hostile agent at its model route", () => {
     expect(said).toEqual(["large 4 wait", "large waits 503", "again waits"]);
   });
 });
+
+describe("a model route that can't be opened", () => {
+  it("ends its task with the reason, and the session can go on", async () => {
+    await using home = await AgentHome.start({ hello: [{ say: "Done." }] });
+    await home.run("revoked", "[[hello]]", "--no-sandbox");
+    await home.holdfast("token", "revoke", "revoked");
+    const again = () => home.holdfast("run", "--session", "revoked", "--no-sandbox", "[[hello]]");
+    const refused = await again();
+    expect(refused.stdout + refused.stderr).toContain("token was revoked");
+    const halted = (await home.records("revoked")).find(({ type }) => type === "task_halted");
+    expect(halted?.data).toMatchObject({ code: "token_revoked" });
+    const log = readFileSync(home.sessionDir(home.idOf("revoked"), "log", "host.log"), "utf8");
+    expect(log).toBe("");
+    await home.holdfast("token", "rotate", "revoked");
+    expect(await home.holdfast("resume", "revoked")).toMatchObject({ status: 0 });
+    expect(await home.holdfast("wait", "revoked")).toMatchObject({ status: 0 });
+  });
+});
