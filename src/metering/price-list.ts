@@ -1,7 +1,7 @@
 /**
  * Owns the list of prices that comes with Holdfast: list prices of Anthropic, OpenAI and Google for their models, as of
  * 16 November 2026. Temporary discounts are left out. A cache write is one that lasts five minutes; one that lasts an
- * hour is charged for by these prices, too. Prices change, and this list does not; `prices` in settings.yaml overrides
+ * hour costs more, by a rate that is the same for all models. Prices change, and this list does not; `prices` in settings.yaml overrides
  * it.
  */
 
@@ -14,6 +14,8 @@ interface Price {
 }
 
 export interface ListedPrice extends Price {
+  /** A cache write that lasts an hour costs no more than another. */
+  readonly isHourFree?: boolean;
   /** For prompts that are longer than this. */
   readonly beyond?: Price & { readonly promptTokens: number };
 }

@@ -33,8 +33,9 @@ export class Prices {
   }
 }
 
-function asListed({ input, output, cache_read = input, cache_write = input }: OwnPrice): ListedPrice {
-  return { input, output, cacheRead: cache_read, cacheWrite: cache_write };
+function asListed({ input, output, cache_read = input, cache_write }: OwnPrice): ListedPrice {
+  const cacheWrite = cache_write ?? input;
+  return { input, output, cacheRead: cache_read, cacheWrite, isHourFree: cache_write === undefined };
 }
 
 function longest<T>(prices: ReadonlyMap<string, T>, model: string): T | undefined {
@@ -61,11 +62,12 @@ export function priced(
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, hourlyCacheWriteTokens = 0 } = usage;
   const prompt = inputTokens + cacheReadTokens + cacheWriteTokens;
   const price = listed.beyond && prompt > listed.beyond.promptTokens ? listed.beyond : listed;
+  const surcharge = listed.isHourFree ? 0 : HOURLY_SURCHARGE;
   const usd =
     inputTokens * price.input +
     outputTokens * price.output +
     cacheReadTokens * price.cacheRead +
-    (cacheWriteTokens + hourlyCacheWriteTokens * HOURLY_SURCHARGE) * price.cacheWrite;
+    (cacheWriteTokens + hourlyCacheWriteTokens * surcharge) * price.cacheWrite;
   return { isPriced: true, usd: usd / MILLION };
 }
 

@@ -51,6 +51,10 @@ describe("prices", () => {
       (1000 + 200 + 10_000 + 100) / 1_000_000,
       12,
     );
+    // Without a price of its own, a cache write costs as much as input, also for an hour.
+    const hourly = { ...few, hourlyCacheWriteTokens: 100 };
+    expect(priced("claude-opus-4-5", hourly, prices)).toEqual(priced("claude-opus-4-5", few, prices));
+    expect(priced("my-model", hourly, prices).usd).toBeCloseTo((4000 + 800 + 800) / 1_000_000, 12);
     expect(priced("my-model-7b", few, prices).usd).toBeCloseTo((4000 + 800 + 500) / 1_000_000, 12);
     expect(priced("other", million, prices)).toEqual({ isPriced: false });
     expect(canCount({ usd: 1 }, "other", prices)).toBe(false);
