@@ -52,11 +52,16 @@ export function nextSteps(session: SessionView): string[] {
 function parkedSteps(session: SessionView): string[] {
   const name = labelOf(session);
   const { task, budget, spent } = session;
-  const [limit = "usd"] = reachedLimits({ budget, spent });
+  const [limit] = reachedLimits({ budget, spent });
+  const resume = `holdfast resume ${name}`;
   const goOn = {
-    budget: `holdfast budget ${name} --raise ${limit}=AMOUNT`,
+    budget:
+      limit === undefined
+        ? // No price of a model is known, so its cost can't be kept within the budget.
+          `${resume}, when prices in settings.yaml has the model`
+        : `holdfast budget ${name} --raise ${limit}=AMOUNT`,
     usage_limit: `holdfast wait ${name}`,
-    key: `holdfast resume ${name}`,
+    key: resume,
     approval: "holdfast approvals",
     answer: "holdfast approvals",
   };

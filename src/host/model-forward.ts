@@ -33,6 +33,8 @@ export interface ForwardParts {
   readonly task: number;
   readonly broker: BrokerConnection;
   readonly prices: Prices;
+  /** Those that the user's settings have now. */
+  readonly readPrices: () => Promise<Prices>;
   readonly hold: ModelHold;
   readonly clock: Clock;
   /** The task can't go on now: its turn is ended, and it is parked. */
@@ -58,10 +60,12 @@ export class ModelForward {
   readonly #parts: ForwardParts;
   /** Everything that was spent is on record when this resolves. */
   #metered: Promise<unknown> = Promise.resolve();
+  #prices: Prices;
   #requests = 0;
 
   constructor(parts: ForwardParts) {
     this.#parts = parts;
+    this.#prices = parts.prices;
   }
 
   async answer(request: AgentRequest, response: ServerResponse): Promise<void> {
@@ -88,7 +92,7 @@ export class ModelForward {
     const whyHeld = async (): Promise<Held | undefined> => {
       // What other requests cost counts for this one.
       await this.#metered.catch(() => {});
-      const held = this.#heldByBudget(request);
+      const held = await this.#heldByBudget(request);
       if (held) return held;
       if (signal.aborted) return undefined;
       try {
@@ -111,10 +115,13 @@ export class ModelForward {
     if (!gone.aborted) await once(gone, "abort");
   }
 
-  #heldByBudget({ api, method, path, model }: AgentRequest): Held | undefined {
+  async #heldByBudget({ api, method, path, model }: AgentRequest): Promise<Held | undefined> {
     if (chargedFor(api, method, path) === "nothing") return undefined;
-    const { session, prices } = this.#parts;
-    return whyHeldByBudget(session, model, canCount(session.state.budget, model, prices));
+    const { session, readPrices } = this.#parts;
+    const isCounted = () => canCount(session.state.budget, model, this.#prices);
+    // A person may have added the price since. Settings that can't be read change nothing.
+    if (!isCounted()) this.#prices = await readPrices().catch(() => this.#prices);
+    return whyHeldByBudget(session, model, isCounted());
   }
 
   /** A limit that is over in a moment is the agent's to wait for. */
@@ -125,13 +132,11 @@ export class ModelForward {
   ): Promise<void> {
     const { clock, onFault } = this.#parts;
     const { status, headers } = answer;
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes <= MAX_ERROR_BYTES) chunks.push(chunk);
+    const body = await errorBody(answer).catch(() => undefined);
+    if (!body) {
+      onFault(brokenOff(request.provider));
+      return void response.destroy();
     }
-    const body = Buffer.concat(chunks);
     const until = usageLimitOf({ status, headers, body: body.toString("utf8") }, clock.nowMs());
     if (until !== undefined) {
       const detail = `the usage limit of ${request.provider} is reached`;
@@ -167,7 +172,7 @@ export class ModelForward {
       // The provider broke off: the agent has to see that, and not an end.
       isWhole = false;
       if (!response.destroyed && !recorded)
-        this.#parts.onFault(`${request.provider} broke off in the middle of an answer`);
+        this.#parts.onFault(brokenOff(request.provider));
     }
     body.destroy();
     await record();
@@ -177,7 +182,8 @@ export class ModelForward {
 
   async #record({ provider, model: asked }: AgentRequest, metered: Metered | undefined): Promise<void> {
     if (!metered) return;
-    const { session, task, prices } = this.#parts;
+    const { session, task } = this.#parts;
+    const prices = this.#prices;
     const { model: answered, hourlyCacheWriteTokens: _, ...usage } = metered;
     const model = answered ?? asked;
     // The answer may use another name, which has no price. The budget let the request go by the price of the model that
@@ -202,6 +208,19 @@ export class ModelForward {
 /** With what a person can do: the task goes on by `resume`, which fails again before that is done. */
 const detailOf = ({ code, message, wayOut }: HoldfastError) =>
   (code === "key_missing" ? message : `${message}: ${wayOut}`).slice(0, MAX_DETAIL);
+
+const brokenOff = (provider: string) => `${provider} broke off in the middle of an answer`;
+
+/** Its beginning. Fails when the provider breaks off. */
+async function errorBody({ body }: ModelAnswer): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes <= MAX_ERROR_BYTES) chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
 
 function faultOf(provider: string, status: number): string {
   if (status === 401) return `${provider} answered 401: it does not take the key (see holdfast doctor)`;

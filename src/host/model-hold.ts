@@ -102,7 +102,8 @@ export function whyHeldByBudget(session: Session, model: string, isCounted: bool
   const held = (need: Need, detail: string): Held => ({ need, why: { reason: "budget", detail } });
   if (limits.length > 0) return held("limits", `the budget is reached: ${limits.join(", ")}`);
   if (isCounted) return undefined;
-  return held("price", `no price is known for ${model}, so its budget of ${usd(budget)} can't be kept`);
+  const why = `no price is known for ${model}, so its budget of ${usd(budget)} can't be kept`;
+  return held("price", `${why}: add the model to prices in settings.yaml`);
 }
 
 const usd = ({ usd }: Budget) => `${usd ?? 0} USD`;

@@ -143,6 +143,7 @@ export class ModelRoute {
       task: this.#task.number,
       broker,
       prices: new Prices(settings.prices),
+      readPrices: async () => new Prices((await readSettings(this.#home.dir)).prices),
       hold,
       clock,
       park,

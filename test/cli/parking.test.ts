@@ -167,6 +167,14 @@ describe("holdfast budget", () => {
     expect(await endedAs(home, id)).toEqual({ outcome: "unverified", insertions: 2 });
   });
 
+  it("is of no use for a model without a price, and the next step names what is", async () => {
+    using home = new HostHome();
+    const id = await parkedSession(home, { reason: "budget", detail: "no price" }, { budget: { usd: 5 } });
+    const { stdout } = await home.cli("show", id);
+    expect(stdout).toContain("holdfast resume park, when prices in settings.yaml has the model");
+    expect(stdout).not.toContain("--raise");
+  });
+
   it("is raised exactly once by each --raise, while the session runs and at rest", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();

@@ -19,22 +19,35 @@ interface Route extends AsyncDisposable {
   readonly session: Session;
   readonly provider: TestProvider;
   readonly parked: Parked[];
+  readonly faults: string[];
+  /** Resolves when a request is held. */
+  readonly held: Promise<void>;
+  /** Prices that a person adds to the settings. */
+  price(model: string): void;
   post(path: string, model: string): Promise<Response>;
 }
 
 /** A budget that is reached parks at once. */
-async function routeTo(answer: (response: ServerResponse) => void, budget: Budget = {}): Promise<Route> {
+async function routeTo(
+  answer: (response: ServerResponse) => void,
+  budget: Budget = {},
+  holdMs = 0,
+): Promise<Route> {
   const provider = await TestProvider.start(whenHeard((_, response) => answer(response)));
   const home = await BrokerHome.make(`providers:\n  gate: { api: anthropic, base_url: "${provider.url}" }\n`);
   const session = await (await home.open()).openSession({ budget });
   await session.append("task_queued", { request: "task_1", spec: SPEC });
   await session.append("task_started", { task: 1, request: "task_1" });
   const parked: Parked[] = [];
+  const faults: string[] = [];
+  const own: Record<string, { input: number; output: number }> = {};
+  const held = Promise.withResolvers<void>();
   const forward = new ModelForward({
     ...{ session, task: 1, broker: await home.connect(session.id), prices: new Prices(), clock },
-    hold: new ModelHold(session, { clock, holdMs: 0, onHeld: () => {} }),
+    readPrices: async () => new Prices(own),
+    hold: new ModelHold(session, { clock, holdMs, onHeld: () => held.resolve() }),
     park: (why) => parked.push(why),
-    onFault: () => {},
+    onFault: (what) => faults.push(what),
   });
   const server = createServer(async (request, response) => {
     const body = Buffer.concat(await Array.fromAsync(request));
@@ -46,7 +59,10 @@ async function routeTo(answer: (response: ServerResponse) => void, budget: Budge
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   return {
-    ...{ session, provider, parked },
+    ...{ session, provider, parked, faults, held: held.promise },
+    price: (model) => {
+      own[model] = { input: 1, output: 1 };
+    },
     post: (path, model) =>
       fetch(`http://127.0.0.1:${port}${path}`, { method: "POST", body: JSON.stringify({ model }) }),
     async [Symbol.asyncDispose]() {
@@ -92,6 +108,27 @@ describe("a request to a model", () => {
     await expect.poll(() => route.parked.length, { timeout: 60_000 }).toBe(3);
     expect(route.parked[0]).toMatchObject({ detail: expect.stringContaining("no price is known") });
     expect(route.provider.heard).toHaveLength(1);
+  });
+
+  it("is held while its model has no price, and goes when a person adds one", async () => {
+    const answer = (response: ServerResponse) => void response.end(message("new"));
+    await using route = await routeTo(answer, { usd: 5 }, 600_000);
+    const answered = route.post("/v1/messages", "new");
+    await route.held;
+    expect(route.provider.heard).toEqual([]);
+    route.price("new");
+    expect((await answered).status).toBe(200);
+    await expect.poll(() => route.session.spentSoFar.usd, { timeout: 60_000 }).toBeCloseTo(1, 3);
+    expect(route.parked).toEqual([]);
+  });
+
+  it("is cut off, and the provider named, if a provider that refuses it breaks off", async () => {
+    await using route = await routeTo((response) => {
+      response.writeHead(429, { "content-length": 100 });
+      response.write("half", () => response.destroy());
+    });
+    await expect(route.post("/v1/messages", "claude-opus-4-5")).rejects.toThrow();
+    expect(route.faults).toEqual(["gate broke off in the middle of an answer"]);
   });
 
   it("is on record before the agent gets the last event of its answer", async () => {
