@@ -12,7 +12,7 @@ import type { ActingGrant, CallContext, Prepared, ToolOutcome } from "../lane/in
 import { limited, ownProgram, SMALL_HEAP, startWaiting } from "../process/index.ts";
 import { logDir, parseObject, signalIfThere } from "../util/index.ts";
 import { outcomeOf, writeWorker } from "./actions.ts";
-import { clearGround } from "./ground.ts";
+import { assertNoneActs, clearGround } from "./ground.ts";
 import { type Declaration, type Ground, isActionId, type Order } from "./order.ts";
 import type { ActingPlace } from "./place.ts";
 
@@ -39,6 +39,8 @@ export async function act(
   const id = grant?.approval ?? place.newId("act");
   if (!isActionId(id))
     throw new HoldfastError("grant_invalid", "the grant is not valid: it names no approval");
+  // Before the `try`: the ground of another action must stay.
+  if (asked.makeGround) assertNoneActs(task);
   try {
     const order: Order = {
       version: 1,

@@ -34,15 +34,19 @@ export async function sandboxFor({ room, base }: TaskInHand, hosts: readonly str
   return { ...sandbox, cgroup: undefined };
 }
 
-/** Fails if another action of the task is under way. */
+/** Fails if a worker that an earlier session process started is still acting for this task. */
+export function assertNoneActs({ room, number }: TaskInHand): void {
+  if (hasWorker(actingDir(room.sessionDir, number)))
+    throw new HoldfastError("tool_failed", "another action of this task is still under way: try again later");
+}
+
+/** Only while no other action of the task is under way. */
 export async function makeGround(
   task: TaskInHand,
   sandbox: Sandbox,
   { tree, signal }: { readonly tree: string | null; readonly signal: AbortSignal },
 ): Promise<Ground> {
   const scratch = actingDir(task.room.sessionDir, task.number);
-  if (hasWorker(scratch))
-    throw new HoldfastError("tool_failed", "another action of this task is still under way: try again later");
   await clearGround(task);
   const view = tree === null ? null : await exactView(task, { tree, signal });
   for (const name of Object.values(GROUND_DIRS)) {
