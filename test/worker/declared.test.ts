@@ -2,11 +2,14 @@
 /**
  * Tools that a repo's file declares: what they see, what they are given, and how their words are filled in.
  */
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { wasSpent } from "../../src/approval/index.ts";
+import { actingDir } from "../../src/util/index.ts";
 import { wordsFor } from "../../src/worker/words.ts";
 import { ActingHome, besideHome, quiet } from "../support/acting.ts";
+import { until } from "../support/hosts.ts";
 import { turn } from "../support/tasks.ts";
 
 const TOKEN = "planted-token-4711-of-the-user";
@@ -90,13 +93,19 @@ describe("a declared tool", () => {
   it("is ended at its time limit, and reports how it failed", async () => {
     await using home = new ActingHome();
     await home.begin(
-      "tools: { slow: { run: [sleep, '600'], timeout_minutes: 0.03 }, bad: { run: [sh, -c, 'echo no; exit 3'] } }\n",
+      "tools: { slow: { run: [sleep, '600'], timeout_minutes: 0.03 }, bad: { run: [sh, -c, 'echo no; exit 3'] }, killed: { run: [sh, -c, 'kill -9 $$'] } }\n",
     );
     expect(await home.call("slow", {})).toMatchObject({
       outcome: "error",
       text: expect.stringContaining("longer than"),
+      facts: { isUnknown: true },
     });
     expect(await home.call("bad", {})).toEqual({ outcome: "error", text: "no", facts: { exit_code: 3 } });
+    expect(await home.call("killed", {})).toMatchObject({
+      outcome: "error",
+      text: "holdfast: it was ended by signal 9",
+      facts: { isUnknown: true },
+    });
   });
 
   it("is stopped when its call is cancelled, and reports that", async () => {
@@ -108,7 +117,25 @@ describe("a declared tool", () => {
     const acting = prepared.act(grant, quiet(stop.signal));
     while (!wasSpent(home.dir, grant.approval)) await new Promise((resolve) => setTimeout(resolve, 20));
     stop.abort();
-    expect(await acting).toMatchObject({ outcome: "error", text: expect.stringContaining("stopped") });
+    expect(await acting).toMatchObject({
+      outcome: "error",
+      text: expect.stringContaining("stopped"),
+      facts: { isUnknown: true },
+    });
+  });
+
+  it("keeps its files while it runs, although another action of the task is tried", async () => {
+    await using home = new ActingHome();
+    const waits = "touch $HOME/begun; while [ ! -e $HOME/go ]; do sleep 0.05; done; cat a.txt";
+    await home.begin(`tools: { slow: { run: [sh, -c, "${waits}"] }, quick: { run: ["true"] } }\n`);
+    const ofTool = (name: string) => join(actingDir(home.task.room.sessionDir, 1), "home", name);
+    const running = home.call("slow", {});
+    await until(() => existsSync(ofTool("begun")));
+    await expect(home.call("quick", {})).rejects.toMatchObject({ code: "tool_failed" });
+    writeFileSync(ofTool("go"), "");
+    expect(await running).toMatchObject({ outcome: "ok", text: "two" });
+    expect(existsSync(ofTool("begun"))).toBe(false);
+    expect(await home.call("quick", {})).toMatchObject({ outcome: "ok" });
   });
 
   it("leaves out the word of an argument that was not given, and inserts other arguments as text", () => {

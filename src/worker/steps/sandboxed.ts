@@ -1,7 +1,7 @@
 /**
  * Owns running a tool's program: in a sandbox of its own, on the files that the order names, with the
  * credentials in its environment and the network that its tool names. All processes that it starts end with
- * it, and with the worker.
+ * it, and with the worker. If something ended it, it is not known what it did until then.
  */
 import { join } from "node:path";
 import type { View } from "../../capsule/index.ts";
@@ -26,6 +26,9 @@ export interface Program {
 }
 
 const MINUTE_MS = 60_000;
+/** The exit status of a program that a signal ended is this and the signal's number. */
+const ENDED = 128;
+const SIGNALS = 65;
 
 interface Network {
   readonly entry: Pick<View, "enter" | "hasNetwork">;
@@ -80,8 +83,12 @@ async function runIn(
     const why = isLate
       ? `it took longer than ${timeoutMinutes} minutes and was ended`
       : signal.aborted
-        ? "it was stopped: it is not known what it did until then"
-        : endedBy && `it was ended by ${endedBy}`;
+        ? "it was stopped"
+        : endedBy
+          ? `it was ended by ${endedBy}`
+          : exitCode !== null && exitCode > ENDED && exitCode < ENDED + SIGNALS
+            ? `it was ended by signal ${exitCode - ENDED}`
+            : undefined;
     return {
       outcome: exitCode === 0 && !why ? "ok" : "error",
       text: [
@@ -91,7 +98,7 @@ async function runIn(
       ]
         .filter(Boolean)
         .join("\n"),
-      facts: exitCode === null ? {} : { exit_code: exitCode },
+      facts: { ...(exitCode !== null && { exit_code: exitCode }), ...(why && { isUnknown: true }) },
     };
   } finally {
     clearTimeout(overdue);
