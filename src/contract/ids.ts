@@ -44,3 +44,7 @@ export function parseUser(text: string): string {
     { field: "user" },
   );
 }
+
+/** An action that no person is asked about has an id of its own instead of an approval's. */
+export const UNASKED = "act";
+export const isUnasked = (action: string) => action.startsWith(`${UNASKED}_`);

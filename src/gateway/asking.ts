@@ -6,7 +6,7 @@
  *    with the same fingerprint spends it. If anything differs, a new request is made.
  * gate-4 If the same action is asked for twice, there is one request.
  * gate-5 A grant is verified and spent before its action begins, and the record that the action begins comes
- *    before that.
+ *    before that. An action that needs no grant has such a record too.
  */
 import type { GateAnswer } from "../agent/index.ts";
 import {
@@ -17,7 +17,7 @@ import {
   verifyGrant,
   wasSpent,
 } from "../approval/index.ts";
-import { type Action, type Grant, HoldfastError, type JsonObject } from "../contract/index.ts";
+import { type Action, type Grant, HoldfastError, type JsonObject, UNASKED } from "../contract/index.ts";
 import {
   type ActingContext,
   type CallContext,
@@ -101,29 +101,31 @@ export class Asking {
       : await this.#preparePlain(tool, args, { frozen, release: call.release });
     if ("outcome" in prepared) return prepared;
     // Each is awaited here, because what is frozen thaws when this returns.
-    if (!call.asks) return await prepared.act(null, context);
+    if (!call.asks) return await this.#act(tool, prepared, null, context);
     const action = this.#actionOf(tool, args, prepared);
     const fingerprint = fingerprintOf(action);
     const approval = this.#decisions.grantFor(fingerprint);
     if (approval === undefined) return { prepared, action, fingerprint };
-    return await this.#act(tool, approval, { prepared, action, fingerprint }, context);
+    const grant = await this.#verified(approval, fingerprint);
+    return await this.#act(tool, prepared, grant, context);
   }
 
   /** gate-5 */
   async #act(
     tool: Tool,
-    approval: string,
-    wanted: Wanted,
-    call: ActingContext & Pick<AskedCall, "call">,
+    prepared: Prepared,
+    grant: Grant | null,
+    call: Omit<ActingContext, "action"> & Pick<AskedCall, "call">,
   ): Promise<ToolOutcome> {
-    const { home, session, task } = this.#place;
-    const grant = await this.#verified(approval, wanted.fingerprint);
+    const { home, session, task, newId } = this.#place;
+    const approval = grant?.approval ?? newId(UNASKED);
     const of = { approval, task: task.number, tool: tool.name };
     await session.append("action_begun", { ...of, call: call.call });
-    const { outcome, text, facts } = await wanted.prepared.act(grant, call).catch(thrown);
+    const acting = prepared.act(grant, { ...call, action: approval });
+    const { outcome, text, facts } = await acting.catch(grant ? thrown : thrownUnasked);
     const exitCode = facts?.["exit_code"];
-    const isSpent = wasSpent(home.dir, approval);
-    const isUnknown = isSpent && facts?.["isUnknown"] === true;
+    const isSpent = grant !== null && wasSpent(home.dir, approval);
+    const isUnknown = (isSpent || grant === null) && facts?.["isUnknown"] === true;
     await Promise.all([
       // A refusal before the action began spends no grant.
       ...(isSpent ? [session.append("approval_spent", { approval })] : []),
@@ -259,4 +261,10 @@ const heldText = ({ name }: Tool, approval: string) =>
 function thrown(error: unknown): ToolOutcome {
   const text = error instanceof HoldfastError ? `${error.code}: ${error.message}` : String(error);
   return { outcome: "error", text, facts: { isUnknown: true } };
+}
+
+/** Without a grant, an action that fails with a HoldfastError did nothing. */
+function thrownUnasked(error: unknown): ToolOutcome {
+  if (!(error instanceof HoldfastError)) return thrown(error);
+  return { outcome: "error", text: `${error.code}: ${error.message}` };
 }

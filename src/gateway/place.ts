@@ -15,9 +15,9 @@ export type BegunOutcome =
       readonly text: string;
       readonly facts?: JsonObject;
     }
-  /** The grant was spent, and nothing shows what happened. */
-  | { readonly kind: "unknown" }
-  /** The grant was not spent, so nothing happened. */
+  /** It was begun, and nothing shows what happened. `text`: what its worker said. */
+  | { readonly kind: "unknown"; readonly text?: string }
+  /** Nothing happened. */
   | { readonly kind: "not_begun" };
 
 export interface GatePlace {
@@ -31,7 +31,7 @@ export interface GatePlace {
    */
   tools(name?: string): Promise<readonly Tool[]>;
   /** Waits for an action that is still running. */
-  outcomeOf(approval: string): Promise<BegunOutcome>;
+  outcomeOf(action: string): Promise<BegunOutcome>;
   /** Aborted when the turn has to end. */
   readonly stop: AbortSignal;
   /** How long a call is held for a person while the agent waits. */

@@ -22,10 +22,10 @@ export async function findAsked(sessionDir: string, approval: string): Promise<A
   throw new HoldfastError("grant_invalid", `the journal has no grant of ${approval}`);
 }
 
-/** The tool that an approval was requested for. */
-export async function toolAsked(sessionDir: string, approval: string): Promise<string> {
+/** The tool of an action that has begun. */
+export async function toolOf(sessionDir: string, approval: string): Promise<string> {
   for await (const { type, data } of readRecords(sessionDir))
-    if (type === "approval_requested" && data["approval"] === approval) return String(data["tool"]);
+    if (type === "action_begun" && data["approval"] === approval) return String(data["tool"]);
   return "an action";
 }
 

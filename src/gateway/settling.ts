@@ -5,8 +5,9 @@
  *
  * gate-7 An action without an outcome is recorded with what really happened to it, or as unknown.
  */
+import { isUnasked } from "../contract/index.ts";
 import type { BegunOutcome, GatePlace } from "./place.ts";
-import { toolAsked } from "./requests.ts";
+import { toolOf } from "./requests.ts";
 
 export async function settleBegun(place: GatePlace): Promise<void> {
   const { session, task } = place;
@@ -18,12 +19,19 @@ export async function settleBegun(place: GatePlace): Promise<void> {
 
 async function record(place: GatePlace, approval: string, end: BegunOutcome): Promise<void> {
   const { session, task, newId } = place;
-  const of = { approval, task: task.number, tool: await toolAsked(task.room.sessionDir, approval) };
+  const of = { approval, task: task.number, tool: await toolOf(task.room.sessionDir, approval) };
   if (end.kind === "not_begun") {
-    await session.append("action_ended", { ...of, outcome: "error", output: "The action was not begun." });
+    const facts = { is_begun: false };
+    await session.append("action_ended", {
+      ...of,
+      outcome: "error",
+      output: "The action was not begun.",
+      facts,
+    });
     return;
   }
-  const spent = session.append("approval_spent", { approval });
+  const needsNone = isUnasked(approval);
+  const spent = needsNone ? undefined : session.append("approval_spent", { approval });
   if (end.kind === "ended") {
     const { outcome, text: output, facts } = end;
     const exitCode = facts?.["exit_code"];
@@ -35,14 +43,19 @@ async function record(place: GatePlace, approval: string, end: BegunOutcome): Pr
       ...(facts && { facts }),
     });
   } else {
-    await session.append("action_ended", { ...of, outcome: "unknown" });
+    const { text: output } = end;
+    await session.append("action_ended", {
+      ...of,
+      outcome: "unknown",
+      ...(output !== undefined && { output }),
+    });
     await askWhatHappened(place, of);
   }
   await spent;
   await session.append("message_received", {
     message: newId("msg"),
     from: "holdfast",
-    text: `${of.tool}, approved as ${approval}, was cut off by a crash. ${outcomeText(end)} Do not make the call again unless it is clear that it is needed.`,
+    text: `${of.tool}, ${needsNone ? "as" : "approved as"} ${approval}, was cut off by a crash. ${outcomeText(end)} Do not make the call again unless it is clear that it is needed.`,
   });
 }
 
@@ -56,7 +69,7 @@ export async function askWhatHappened(
   { session, task, newId, waits }: GatePlace,
   { approval, tool }: { readonly approval: string; readonly tool: string },
 ): Promise<void> {
-  const text = `${tool} was begun under ${approval} and cut off, so it is not known whether it had its effect. Check, and answer with what the agent should know.`;
+  const text = `${tool} (${approval}) was begun and cut off, so it is not known whether it had its effect. Check, and answer with what the agent should know.`;
   await session.append("question_asked", { question: newId("q"), text, task: task.number });
   waits(text);
 }

@@ -52,7 +52,7 @@ export async function toolsFor(parts: GateParts): Promise<TaskTools> {
     questions.ask(isTakeOver ? `${text}\n\n${TAKE_OVER}` : text, gone);
   const place = new TaskPlace(task, { work, cwd, send, ask });
   const builtin = builtinTools(place);
-  const external = await externalTools({ home, newId: home.newId, task });
+  const external = await externalTools({ home, task });
   const secrets = (names: readonly string[]) => variablesOf(home, session, names);
   const servers = await openServers({ home, session, task, servers: mcp, secrets, onFailure: tell });
   return {

@@ -29,6 +29,8 @@ export interface CallContext {
 
 /** The surroundings of an action. The processes of the task stand still during it. */
 export interface ActingContext extends CallContext {
+  /** The approval, or an id of the action's own if it needs none. */
+  readonly action: string;
   /** Lets a process of the tool's own go on, with everything that it started. */
   thaw(pid: number): void;
 }

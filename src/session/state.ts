@@ -73,10 +73,10 @@ export interface PendingRequest {
   readonly expiresAt: string | null;
 }
 
-/** An action that a person approved, until it is done. */
+/** An action that a person approved, until it is done; or one that has begun and needs no approval. */
 export interface GrantState {
   readonly task: number | null;
-  /** The fingerprint of the one action that it is for. */
+  /** The fingerprint of the one action that it is for; empty if it needs no approval. */
   readonly fingerprint: string;
   /** When the grant can no longer be spent. */
   readonly expiresAt: string;
@@ -128,7 +128,7 @@ export interface SessionState {
   readonly history: readonly TurnRange[];
   /** Pending approvals and questions, by id. */
   readonly pending: Readonly<Record<string, PendingRequest>>;
-  /** Approvals that were granted and not used up, by id. */
+  /** Approvals that were granted and not used up, and actions under way that need none, by id. */
   readonly grants: Readonly<Record<string, GrantState>>;
   readonly budget: Budget;
   /** Spending since the session was opened or forked. */

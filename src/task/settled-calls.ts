@@ -4,7 +4,7 @@
  * how the action ended, that is the outcome of the call.
  */
 import type { SettledCall } from "../agent/index.ts";
-import type { JournalRecord } from "../contract/index.ts";
+import { isUnasked, type JournalRecord, type JsonObject } from "../contract/index.ts";
 import { loadLongFields, readDurable } from "../journal/index.ts";
 import { isPlainObject, present } from "../util/index.ts";
 import type { TaskInHand } from "./in-hand.ts";
@@ -16,6 +16,9 @@ export async function settledCallsOf({
   const settled = new Map<string, SettledCall>();
   const callOf = new Map<string, string>();
   const spent = new Set<string>();
+  // Of an action without an approval, it is on record that it was not begun.
+  const mayHaveActed = (approval: string, { facts }: JsonObject) =>
+    isUnasked(approval) ? !(isPlainObject(facts) && facts["is_begun"] === false) : spent.has(approval);
   let isOfTask = false;
   for await (const { record } of readDurable(sessionDir)) {
     const { type, data } = record;
@@ -28,7 +31,7 @@ export async function settledCallsOf({
       const call = String(data["call"]);
       if (isHeld(data["facts"])) settled.delete(call);
       else settled.set(call, await outcomeIn(sessionDir, record));
-    } else if (type === "action_ended" && spent.has(approval) && data["outcome"] !== "unknown") {
+    } else if (type === "action_ended" && data["outcome"] !== "unknown" && mayHaveActed(approval, data)) {
       const call = callOf.get(approval);
       if (call !== undefined) settled.set(call, await outcomeIn(sessionDir, record));
     }

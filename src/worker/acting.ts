@@ -8,7 +8,7 @@ import { text } from "node:stream/consumers";
 import { declarationHash } from "../approval/index.ts";
 import { brokerEnvironment } from "../broker/index.ts";
 import { HoldfastError, type Json, type JsonObject } from "../contract/index.ts";
-import type { ActingGrant, CallContext, Prepared, ToolOutcome } from "../lane/index.ts";
+import type { ActingContext, ActingGrant, Prepared, ToolOutcome } from "../lane/index.ts";
 import { limited, ownProgram, SMALL_HEAP, startWaiting } from "../process/index.ts";
 import { logDir, parseObject, signalIfThere } from "../util/index.ts";
 import { outcomeOf, writeWorker } from "./actions.ts";
@@ -31,12 +31,12 @@ export async function act(
   place: ActingPlace,
   asked: Asked,
   grant: ActingGrant,
-  call: CallContext,
+  call: Pick<ActingContext, "signal" | "action">,
 ): Promise<ToolOutcome> {
   const { home, task } = place;
   const { session, sessionDir } = task.room;
   const { tool, input, declaration, args, prepared } = asked;
-  const id = grant?.approval ?? place.newId("act");
+  const id = grant?.approval ?? call.action;
   if (!isActionId(id))
     throw new HoldfastError("grant_invalid", "the grant is not valid: it names no approval");
   // Before the `try`: the ground of another action must stay.

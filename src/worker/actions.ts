@@ -9,7 +9,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { wasSpent } from "../approval/index.ts";
-import type { JsonObject } from "../contract/index.ts";
+import { isUnasked, type JsonObject } from "../contract/index.ts";
 import type { ToolOutcome } from "../lane/index.ts";
 import { WORKER_SUFFIX } from "../task/index.ts";
 import {
@@ -31,8 +31,8 @@ export type ActionState =
   | { readonly kind: "ended"; readonly outcome: ToolOutcome }
   /** Its worker is running. */
   | { readonly kind: "running" }
-  /** It was begun, and nothing shows how it ended: only a person can find out. */
-  | { readonly kind: "unknown" }
+  /** It was begun, and nothing shows how it ended: only a person can find out. `text`: what it had said. */
+  | { readonly kind: "unknown"; readonly text?: string }
   /** Nothing has happened. */
   | { readonly kind: "not_begun" };
 
@@ -44,6 +44,7 @@ export function outcomeOf(sessionDir: string, task: number, approval: string): A
   // The worker is looked up first: if it ends just then, everything that it leaves is already there.
   const isRunning = hasWorkerOf(sessionDir, task, approval);
   const outcome = readOutcome(sessionDir, task, approval);
+  if (outcome?.facts?.["isUnknown"] === true) return { kind: "unknown", text: outcome.text };
   if (outcome) return { kind: "ended", outcome };
   if (isRunning) return { kind: "running" };
   return { kind: hasBegun(sessionDir, task, approval) ? "unknown" : "not_begun" };
@@ -60,11 +61,11 @@ function hasWorkerOf(sessionDir: string, task: number, id: string): boolean {
 function hasBegun(sessionDir: string, task: number, id: string): boolean {
   if (existsSync(pathOf(sessionDir, task, id, ".begun"))) return true;
   // The home of this session's directory.
-  return id.startsWith("appr_") && wasSpent(dirname(dirname(sessionDir)), id);
+  return !isUnasked(id) && wasSpent(dirname(dirname(sessionDir)), id);
 }
 
 /** For an action that needs no grant. False: it was already begun. */
-export async function begin(sessionDir: string, task: number, id: string): Promise<boolean> {
+export async function beginUnasked(sessionDir: string, task: number, id: string): Promise<boolean> {
   const path = pathOf(sessionDir, task, id, ".begun");
   makeDir(sessionDir, task);
   try {

@@ -17,7 +17,7 @@ import {
 import { HoldfastError, type Json, usualTools } from "../contract/index.ts";
 import type { Home } from "../home/index.ts";
 import { inspectSession, readRecords } from "../session/index.ts";
-import { begin } from "./actions.ts";
+import { beginUnasked } from "./actions.ts";
 import type { Order } from "./order.ts";
 
 /** Throws `grant_invalid` with the reason. Spends nothing. */
@@ -52,7 +52,7 @@ export async function assertMayAct(home: Pick<Home, "dir" | "id" | "io">, order:
 
 /** False: it has already happened, or is happening now. */
 export async function use({ id, homeDir, sessionDir, action, grant }: Order): Promise<boolean> {
-  if (grant === null) return begin(sessionDir, action.task, id);
+  if (grant === null) return beginUnasked(sessionDir, action.task, id);
   return spend(homeDir, id, { session: action.session, task: action.task, tool: action.tool });
 }
 

@@ -6,6 +6,5 @@ import type { TaskInHand } from "../task/index.ts";
 
 export interface ActingPlace {
   readonly home: Pick<Home, "dir" | "id" | "io">;
-  readonly newId: (prefix: string) => string;
   readonly task: TaskInHand;
 }

@@ -67,6 +67,29 @@ describe.skipIf(!hasSandbox)("an external action", () => {
     expect(stdout).toContain("200 OK");
   });
 
+  it("script-1 is not done again in a lane without approvals either, if it ended after the kill", async () => {
+    await using server = await HeldServer.start();
+    using home = new PushHome(server);
+    const { dispatcher, id } = await home.begin("free");
+    await until(() => home.effects() === 1);
+    signalIfThere(home.hostPid(id) ?? 0, "SIGKILL");
+    await until(() => home.hostPid(id) === undefined);
+    server.letGo();
+    await home.cli("resume", id);
+    await reaches(dispatcher, id, "paused");
+    const types = await typesOf(dispatcher, id);
+    for (const type of ["action_begun", "action_ended", "task_ended"])
+      expect(
+        types.filter((one) => one === type),
+        types.join(" "),
+      ).toHaveLength(1);
+    expect(types).not.toContain("approval_spent");
+    expect(home.effects()).toBe(1);
+    const { stdout } = await home.cli("output", id);
+    expect(stdout).toContain("http_request: ok, as before");
+    expect(stdout).toContain("200 OK");
+  });
+
   const steps = ["approval_requested", "approval_granted", "action_begun", "approval_spent", "action_ended"];
   /** Kills at moments that no record marks. */
   const moments = ["worker", "spent, worker", "spent", "worker", "spent, worker"];

@@ -327,7 +327,7 @@ describe("a grant that is not the operator's for exactly this request permits no
           version: 1,
           approval,
           request: { seq, hash },
-          home: "home_of_tests",
+          home: home.homeId,
           session: home.session.id,
           fingerprint: String(data["fingerprint"]),
           by: "user:ani",

@@ -140,6 +140,14 @@ describe("records of the gate", () => {
       expect(await home.records("approval_spent")).toHaveLength(end.kind === "not_begun" ? 0 : 1);
       await home.gate.settleBegun();
       expect(await home.records("action_ended")).toHaveLength(1);
+      // In a lane that asks nobody, an action has an id of its own.
+      const own = { approval: "act_1", task: 1, tool: "git_push" };
+      await session.append("action_begun", { ...own, call: "call_1" });
+      await home.gate.settleBegun();
+      expect((await home.records("action_ended"))[1]).toMatchObject({ ...own, outcome });
+      expect(session.state.grants).toEqual({});
+      expect(await home.records("question_asked")).toHaveLength(outcome === "unknown" ? 2 : 0);
+      expect(await home.records("approval_spent")).toHaveLength(end.kind === "not_begun" ? 0 : 1);
       await home.end();
     },
   );

@@ -8,7 +8,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describe, expect, it } from "vitest";
 import { spend, wasSpent } from "../../src/approval/index.ts";
-import { sha256Hex } from "../../src/util/index.ts";
+import { actionsDir, sha256Hex } from "../../src/util/index.ts";
 import { type GateAsked, GateHome } from "../support/gates.ts";
 import { CountedTool, Operator } from "../support/granting.ts";
 import { until } from "../support/hosts.ts";
@@ -361,6 +361,17 @@ describe("an action of an upstream server", () => {
       "error",
     ]);
     expect(await home.records("question_asked")).toHaveLength(2);
+    await home.end();
+  });
+
+  it("upstream-3 is unknown without an approval too, and its beginning is on disk", async () => {
+    using home = await withServers({ hangs: entry("hangs") }, { tools: { external: ["*"], approval: [] } });
+    expect(await home.gate.call("hangs__look", {})).toMatchObject({ outcome: "error" });
+    const [action] = await home.records("action_ended");
+    expect(action).toMatchObject({ tool: "hangs__look", outcome: "unknown" });
+    expect(await home.records("question_asked")).toHaveLength(1);
+    const dir = actionsDir(home.sessionDir(home.session.id), 1);
+    expect(existsSync(join(dir, `${action?.["approval"]}.begun`))).toBe(true);
     await home.end();
   });
 });

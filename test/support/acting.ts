@@ -2,7 +2,7 @@
  * A home with a task whose external tools can be called, and an operator who grants: with a real key and real
  * records, and without a gate.
  */
-import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { generateKeyPairSync, type KeyObject, randomUUID, sign } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { declarationHash, fingerprintOf, signedBytes } from "../../src/approval/index.ts";
@@ -29,7 +29,7 @@ export interface Wanted {
 
 export class ActingHome extends TaskHome implements AsyncDisposable {
   readonly #key: KeyObject;
-  #place: ActingPlace | undefined;
+  #place: (ActingPlace & { readonly home: Home }) | undefined;
 
   /** With the key pair of an operator in the home. */
   constructor(files: Record<string, string> = { "a.txt": "one\n" }) {
@@ -42,7 +42,7 @@ export class ActingHome extends TaskHome implements AsyncDisposable {
     });
   }
 
-  get place(): ActingPlace {
+  get place(): ActingPlace & { readonly home: Home } {
     if (!this.#place) throw new Error("no task was begun");
     return this.#place;
   }
@@ -67,7 +67,7 @@ export class ActingHome extends TaskHome implements AsyncDisposable {
     const { task } = await this.start(hf);
     await turn(task, script);
     const home: Home = await openHome({ home: this.dir });
-    this.#place = { home, newId: home.newId, task };
+    this.#place = { home, task };
   }
 
   async tool(name: string): Promise<ActingTool> {
@@ -102,7 +102,7 @@ export class ActingHome extends TaskHome implements AsyncDisposable {
 
   /** An operator's grant for exactly this action. */
   async grant(action: Action, more: Partial<GrantTerms> = {}): Promise<Grant> {
-    const approval = this.place.newId("appr");
+    const approval = this.place.home.newId("appr");
     const fingerprint = fingerprintOf(action);
     const { tool, args, task } = action;
     const record = await this.session.append("approval_requested", {
@@ -153,6 +153,7 @@ export class ActingHome extends TaskHome implements AsyncDisposable {
 export const quiet = (signal = new AbortController().signal): ActingContext => ({
   signal,
   progress: () => {},
+  action: `act_${randomUUID().replaceAll("-", "")}`,
   thaw: () => {},
 });
 

@@ -6,9 +6,9 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { wasSpent } from "../../src/approval/index.ts";
 import type { JsonObject, LaneTools, Values } from "../../src/contract/index.ts";
-import { builtinTools, Gate, type GatePlace, TaskPlace } from "../../src/gateway/index.ts";
+import { type BegunOutcome, builtinTools, Gate, type GatePlace, TaskPlace } from "../../src/gateway/index.ts";
+import { openHome } from "../../src/home/index.ts";
 import { fail } from "../../src/http/index.ts";
 import type { Tool } from "../../src/lane/index.ts";
 import {
@@ -21,6 +21,7 @@ import {
 import type { Session, Turn } from "../../src/session/index.ts";
 import { readConfig } from "../../src/task/index.ts";
 import { Task } from "../../src/task/task.ts";
+import { outcomeOf as actionOutcomeOf, externalTools } from "../../src/worker/index.ts";
 import { sandbox, TaskHome } from "./tasks.ts";
 
 export interface GateAsked {
@@ -36,6 +37,7 @@ export interface GateAsked {
 export class GateHome extends TaskHome {
   readonly told: string[] = [];
   readonly #clients: Client[] = [];
+  #homeId = "";
   #session: Session | undefined;
   #task: Task | undefined;
   #turn: Turn | undefined;
@@ -43,6 +45,10 @@ export class GateHome extends TaskHome {
   #place: TaskPlace | undefined;
   #servers: UpstreamServers | undefined;
   #face: { readonly server: Server; readonly face: McpFace } | undefined;
+
+  get homeId(): string {
+    return this.#homeId;
+  }
 
   get session(): Session {
     return present(this.#session);
@@ -73,12 +79,14 @@ export class GateHome extends TaskHome {
       lane: { ...begun.lane, tools: { ...begun.lane.tools, ...tools } },
     });
     this.#task = task;
-    const { io, homeDir: dir } = { io: task.room.io, homeDir: task.room.io.homeDir };
-    const home = { dir, id: "home_of_tests", io: { ...io, redact: session.redact } };
+    const { io } = task.room;
+    const { id, dir } = await openHome({ home: this.dir });
+    this.#homeId = id;
+    const home = { dir, id, io: { ...io, redact: session.redact } };
     const unasked = async () => undefined;
     const place = new TaskPlace(task, { work: task.workplace(), send: async () => "msg_x", ask: unasked });
     this.#place = place;
-    const builtin = builtinTools(place);
+    const own = [...builtinTools(place), ...(await externalTools({ home, task }))];
     const { mcp } = await readConfig(task.room, task.base);
     const onFailure = (why: string) => void this.told.push(why);
     const servers = await openServers({
@@ -94,9 +102,8 @@ export class GateHome extends TaskHome {
         return `${prefix}_${ids}`;
       },
       stop: new AbortController().signal,
-      tools: async (name) => [...builtin, ...more, ...(await servers.tools(name))],
-      outcomeOf:
-        outcomeOf ?? (async (approval) => ({ kind: wasSpent(dir, approval) ? "unknown" : "not_begun" })),
+      tools: async (name) => [...own, ...more, ...(await servers.tools(name))],
+      outcomeOf: outcomeOf ?? (async (action) => this.#outcomeOf(action)),
       waits: (text) => void this.told.push(text),
     });
     this.#turn = await session.beginTurn("work");
@@ -127,6 +134,14 @@ export class GateHome extends TaskHome {
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     return { server, face };
+  }
+
+  #outcomeOf(action: string): BegunOutcome {
+    const state = actionOutcomeOf(this.sessionDir(this.session.id), this.task.number, action);
+    if (state.kind === "running") throw new Error("it is still running");
+    if (state.kind !== "ended") return state;
+    const { outcome, text, facts } = state.outcome;
+    return { kind: "ended", outcome: outcome === "ok" ? "ok" : "error", text, ...(facts && { facts }) };
   }
 
   /** Records of this type, oldest first. */

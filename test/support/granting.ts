@@ -52,7 +52,7 @@ export class Operator {
       version: 1,
       approval: String(data["approval"]),
       request: { seq, hash },
-      home: "home_of_tests",
+      home: this.#home.homeId,
       session: this.#home.session.id,
       fingerprint: String(data["fingerprint"]),
       by: "user:ani",

@@ -20,6 +20,8 @@ steps:
 const PUSH = "tool: git_push, with: { branch: from-agent }";
 const postTo = (url: string) => `tool: http_request, with: { method: POST, url: "${url}", body: hello }`;
 
+const EXTERNAL = "external: [git_push, http_request]";
+
 interface AskedLine {
   readonly session: string;
   readonly kind: string;
@@ -36,7 +38,7 @@ export class PushHome extends HostHome {
   constructor(server?: HeldServer) {
     const tools = server ? `tools: { http_request: { hosts: ["localhost:${server.port}"] } }\n` : "";
     super({
-      "holdfast.yaml": `lanes: { pushing: { external: [git_push, http_request] } }\n${tools}`,
+      "holdfast.yaml": `lanes: { pushing: { ${EXTERNAL} }, free: { ${EXTERNAL}, approval: [] } }\n${tools}`,
       "a.txt": "one\n",
     });
     this.#server = server;
@@ -52,10 +54,16 @@ export class PushHome extends HostHome {
     return this.join("bare.git");
   }
 
-  async begin(): Promise<{ readonly dispatcher: Dispatcher; readonly id: string }> {
+  async begin(lane = "pushing"): Promise<{ readonly dispatcher: Dispatcher; readonly id: string }> {
     const dispatcher = await this.dispatcher();
     if (this.#server) await acceptFile(this);
-    await this.run(scriptOf(this.#server ? postTo(this.#server.url) : PUSH), "--repo", this.main);
+    await this.run(
+      scriptOf(this.#server ? postTo(this.#server.url) : PUSH),
+      "--repo",
+      this.main,
+      "--lane",
+      lane,
+    );
     const [id = ""] = dispatcher.sessionIds();
     return { dispatcher, id };
   }
@@ -64,7 +72,8 @@ export class PushHome extends HostHome {
     await this.dispatcher();
     writeFileSync(join(this.dir, "settings.yaml"), "ask_seconds: 0.2\n", { mode: 0o600 });
     writeFileSync(this.join("push.yaml"), steps);
-    const how = ["run", "--detach", "--lane", "pushing", "--script", this.join("push.yaml")];
+    const lane = words.includes("--lane") ? [] : ["--lane", "pushing"];
+    const how = ["run", "--detach", ...lane, "--script", this.join("push.yaml")];
     const { status, stderr } = await this.cli(...how, ...words);
     expect(status, stderr).toBe(0);
   }

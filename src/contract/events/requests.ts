@@ -42,10 +42,13 @@ export const requestEvents = {
   approval_granted: () => fields({ approval: name, by: name, grant: content, expiresAt: z.optional(moment) }),
   approval_denied: () => fields({ approval: name, by: name, reason: z.optional(z.string()) }),
   approval_expired: () => fields({ approval: name }),
-  /** The intent: on disk before a granted action begins. `call`: the call that it is done for. */
+  /**
+   * The intent: on disk before an action begins. `approval`: the id of the action itself, if it needs no
+   * grant. `call`: the call that it is done for.
+   */
   action_begun: () => fields({ approval: name, task, tool: name, call: z.optional(name) }),
   approval_spent: () => fields({ approval: name }),
-  /** The outcome. `unknown`: it was spent, and what came of it can't be told. */
+  /** The outcome. `unknown`: it was begun, and what came of it can't be told. */
   action_ended: () =>
     fields({
       approval: name,

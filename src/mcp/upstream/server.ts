@@ -35,6 +35,8 @@ export interface ServerPlace {
   said(): string;
   /** Whether this is the list that was accepted. The first list is accepted with the entry. */
   isPinned(hash: string): Promise<boolean>;
+  /** Records that an action without a grant begins. */
+  begin(action: string): Promise<unknown>;
   /** The tree of the work, for a server that sees files; null for one that sees none. */
   tree(): Promise<string | null>;
   /** Removes the values of its variables from its texts. */
@@ -194,6 +196,8 @@ export class UpstreamServer {
         if (running.pipe.server) call.thaw(running.pipe.server.pid);
         if (grant && !spend(homeDir, grant.approval, { session }))
           return { outcome: "refused", text: `grant_invalid: approval ${grant.approval} was already spent` };
+        // After a crash, this shows that it may have been done.
+        if (!grant) await this.#place.begin(call.action);
         return this.#call(running, name, args, call);
       },
     };

@@ -8,6 +8,7 @@ import type { GatePlace } from "../../gateway/index.ts";
 import { changeTrust, pinning, type Tool } from "../../lane/index.ts";
 import { trustPlace, workNow } from "../../task/index.ts";
 import { sha256Hex } from "../../util/index.ts";
+import { beginUnasked } from "../../worker/index.ts";
 import { serverStart } from "./process.ts";
 import { UpstreamServer } from "./server.ts";
 
@@ -77,6 +78,7 @@ export class UpstreamServers {
         );
         return trust.pins[entry] === hash;
       },
+      begin: (action) => beginUnasked(sessionDir, task.number, action),
       tree: async () => {
         if (settings.files === "none") return null;
         return (await workNow({ io, repo, sessionDir }, session.state))?.tree ?? null;

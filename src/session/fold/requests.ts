@@ -2,7 +2,7 @@
  * Owns the part of the fold that waits for a person: pending approvals and questions. A request ends with its
  * answer, or with the task that made it. A pending request does not stop the next turn from beginning.
  */
-import type { HoldfastError } from "../../contract/index.ts";
+import { type HoldfastError, isUnasked } from "../../contract/index.ts";
 import type { PendingRequest, SessionState } from "../state.ts";
 import { givenAmount, givenMoment, textIn } from "./fields.ts";
 import { type Rule, refuse, rule } from "./rule.ts";
@@ -39,17 +39,19 @@ export const requestRules: readonly Rule[] = [
   ),
   rule(
     "action_begun",
-    { approval: textIn },
+    { approval: textIn, task: givenAmount },
     {
       refuse: ({ grants }, { approval }) => {
         const grant = grantOf(grants, approval);
+        if (!grant && isUnasked(approval)) return undefined;
         if (!grant) return refuse("invalid_data", `approval ${approval} is not granted`);
         return grant.hasBegun
           ? refuse("invalid_data", `the action of approval ${approval} has already begun`)
           : undefined;
       },
-      apply: ({ grants }, { approval }) => {
-        const grant = grantOf(grants, approval);
+      apply: ({ grants }, { approval, task }) => {
+        const ofNone = { task, fingerprint: "", expiresAt: "" };
+        const grant = grantOf(grants, approval) ?? (isUnasked(approval) ? ofNone : undefined);
         return grant ? { grants: { ...grants, [approval]: { ...grant, hasBegun: true } } } : {};
       },
     },
