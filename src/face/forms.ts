@@ -71,7 +71,7 @@ export const taskForm = z.strictObject({
   env: z.optional(
     described(
       z.record(z.string(), z.string()),
-      "Variables for its environment. Their values are in no record.",
+      "Variables for its environment, in addition to those that settings.yaml and the agent's definition name. Their values are in no record.",
     ),
   ),
   priority: z.optional(described(z.int(), "Higher begins earlier. Default: 0.")),

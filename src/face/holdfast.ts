@@ -8,6 +8,7 @@ import { Dispatcher, Requests } from "../dispatch/index.ts";
 import { defaultUser, type SearchHit, type ShownStatus } from "../home/index.ts";
 import type { ConflictsIn } from "../task/index.ts";
 import { assertKnown, type OnProgress, present } from "../util/index.ts";
+import { findDefinition } from "./definitions.ts";
 import { beginForm, limitsForm, newSessionForm, parseOptions } from "./forms.ts";
 import { type HomeEvent, HomeStream } from "./home-stream.ts";
 import { OwnedSession } from "./owned-session.ts";
@@ -113,7 +114,9 @@ export class Holdfast {
     const { holdfast } = this.#dispatcher;
     const { repo, ...rest } = parseOptions("openSession", newSessionForm, options);
     const path = repo === undefined ? undefined : await holdfast.resolveRepo(repo);
-    const session = await holdfast.openSession({ ...present({ ...rest, repo: path }), user: this.#user });
+    const definition = await findDefinition(this.#dispatcher, rest.agent, { repo: path ?? null });
+    const opening = { ...present({ ...rest, repo: path, definition }), user: this.#user };
+    const session = await holdfast.openSession(opening);
     return new OwnedSession(this.#dispatcher, session);
   }
 
@@ -132,16 +135,20 @@ export class Holdfast {
     const asked = parseOptions("begin", beginForm, { task, session });
     const { repo, ...rest } = asked.session ?? {};
     const path = repo === undefined ? null : await this.#dispatcher.holdfast.resolveRepo(repo);
+    const { base, isFresh } = asked.task;
+    const agent = rest.agent ?? asked.task.agent;
+    const which = { repo: path, ...present({ base, isFresh }) };
+    const definition = await findDefinition(this.#dispatcher, agent, which);
     const from = {
       repo: path,
-      agent: rest.agent ?? null,
-      definition: null,
+      agent: agent ?? null,
+      definition: definition ?? null,
       task: null,
       branch: null,
       merged: null,
     };
     const { spec, title, options } = await specOf(this.#dispatcher, asked.task, from);
-    const opening = { title, ...present({ ...rest, repo }), user: this.#user };
+    const opening = { title, ...present({ ...rest, repo, definition }), user: this.#user };
     const begun = await this.#dispatcher.begin(opening, spec, options);
     closeSync(begun.outputFd);
     return { session: this.#handle(begun.id), request: begun.request };

@@ -12,9 +12,10 @@ import {
 } from "../contract/index.ts";
 import type { Dispatcher, SubmitOptions } from "../dispatch/index.ts";
 import type { SessionSummary } from "../home/index.ts";
-import { readRepoFile } from "../task/index.ts";
 import { present } from "../util/index.ts";
 import { chooseAgent } from "./agent-choice.ts";
+import { findDefinition } from "./definitions.ts";
+import { environmentFor } from "./environment.ts";
 import type { TaskRequest } from "./task-request.ts";
 
 /** What is known of the session that the task is for. */
@@ -35,7 +36,9 @@ export async function specOf(dispatcher: Dispatcher, task: TaskRequest, session:
     ...present({ title, base, isFresh, cwd, hosts: hosts && [...hosts], lane: lane ?? asked.lane }),
     sandbox: true,
   };
-  return { spec, title: (title ?? asked.words).slice(0, 200), options: present({ env, priority, budget }) };
+  const values = await environmentFor(dispatcher.home, asked.env, env);
+  const options = { env: values, ...present({ priority, budget }) };
+  return { spec, title: (title ?? asked.words).slice(0, 200), options };
 }
 
 interface AskedAgent {
@@ -88,13 +91,13 @@ async function scriptOf(script: string, vars: Readonly<Record<string, string>>):
 export async function promptOf(
   dispatcher: Dispatcher,
   prompt: string,
-  task: Pick<TaskRequest, "agent" | "model" | "isContinued">,
+  task: Pick<TaskRequest, "agent" | "model" | "isContinued" | "base" | "isFresh">,
   session: Pick<Of, "repo" | "definition" | "task" | "branch" | "merged"> & {
     readonly agent?: string | null;
   },
 ): Promise<AskedAgent> {
   const name = task.agent ?? session.agent ?? undefined;
-  const definition = await definitionOf(dispatcher, name, session);
+  const definition = await definitionOf(dispatcher, name, session, task);
   if (definition?.script !== undefined)
     throw new HoldfastError("invalid_data", `agent ${definition.name} is a script: give its text as script`);
   const model = task.model ?? definition?.model;
@@ -111,16 +114,16 @@ export async function promptOf(
   };
 }
 
-/** The definition of an agent in the repo's file, without the words that no person has accepted. */
+/** The session's own definition, else that of the repo's file, without the words that no person has accepted. */
 async function definitionOf(
-  { home }: Dispatcher,
+  dispatcher: Dispatcher,
   name: string | undefined,
   { repo, definition, ...state }: Pick<Of, "repo" | "definition" | "task" | "branch" | "merged">,
+  { base, isFresh }: Pick<TaskRequest, "base" | "isFresh">,
 ): Promise<AgentDefinition | undefined> {
   if (name === undefined || isKnownAgentName(name)) return undefined;
   if (definition?.name === name) return definition;
-  const sections = repo === null ? {} : (await readRepoFile(home, { repo, state })).config.agents;
-  const section = Object.hasOwn(sections, name) ? sections[name] : undefined;
-  if (section) return { name, ...section };
+  const found = await findDefinition(dispatcher, name, { repo, state, ...present({ base, isFresh }) });
+  if (found) return found;
   throw new HoldfastError("unknown_agent", `there is no agent ${name}`, { agent: name });
 }

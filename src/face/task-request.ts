@@ -33,7 +33,7 @@ export interface TaskRequest {
   readonly lane?: string | undefined;
   /** Hosts that it may reach in addition to those of its lane. */
   readonly hosts?: readonly string[] | undefined;
-  /** Variables for its environment. Their values are in no record. */
+  /** Variables for its environment, in addition to those that settings.yaml and the agent's definition name. Their values are in no record. */
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Tasks with a higher priority begin earlier. Default: 0. */
   readonly priority?: number | undefined;

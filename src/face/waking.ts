@@ -6,12 +6,13 @@
  */
 import { closeSync } from "node:fs";
 import { defaultConfig } from "../config/index.ts";
-import { HoldfastError, type TaskSpec, type Values } from "../contract/index.ts";
+import type { TaskSpec } from "../contract/index.ts";
 import type { Dispatcher } from "../dispatch/index.ts";
-import { type Home, readSettings, type SessionSummary } from "../home/index.ts";
+import type { SessionSummary } from "../home/index.ts";
 import { acceptedPart, laneWithin } from "../lane/index.ts";
 import { readRepoFile } from "../task/index.ts";
 import { present } from "../util/index.ts";
+import { environmentFor } from "./environment.ts";
 import { promptOf } from "./task-asked.ts";
 
 /** Resolves to whether the session was woken. The task gets the variables of this process that the settings name. */
@@ -34,7 +35,7 @@ export async function wake(
     title: "a message",
     sandbox: true,
   };
-  const values = await valuesOf(dispatcher.home, env);
+  const values = await environmentFor(dispatcher.home, env);
   const { outputFd } = await dispatcher.submit(id, spec, { ...scope, env: values });
   closeSync(outputFd);
   return true;
@@ -65,20 +66,6 @@ async function laneFor(
       ? { config: acceptedPart(defaultConfig, () => false) }
       : await readRepoFile(home, { repo, state: { task, branch, merged } });
   return laneWithin(config, last, definition?.name === agent ? definition.lane : undefined);
-}
-
-/** `asked`: variables that the agent definition names, so the task can't do without them. */
-async function valuesOf({ dir }: Pick<Home, "dir">, asked: readonly string[]): Promise<Values> {
-  const { env } = await readSettings(dir);
-  const names = new Set([...env.filter((name) => process.env[name] !== undefined), ...asked]);
-  return Object.fromEntries([...names].map((name) => [name, callersValue(name)]));
-}
-
-function callersValue(name: string): string {
-  const value = process.env[name];
-  if (value === undefined)
-    throw new HoldfastError("env_missing", `${name} is not set in this environment`, { name });
-  return value;
 }
 
 const STAYING: readonly string[] = ["closed", "archived", "damaged", "interrupted", "parked"];
