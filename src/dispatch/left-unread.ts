@@ -13,24 +13,26 @@ export interface LeftUnreadOptions {
   readonly user?: string;
   /** The agent has ended, and its process is waited for. */
   readonly onWait: () => void;
+  /** Ends the wait. */
+  readonly signal?: AbortSignal;
 }
 
 /**
- * Resolves to false when an agent has the message or is there to take it in; to true when the session has no process any
- * more and the message is unread.
+ * Resolves to false when an agent has the message or is there to take it in, or when the signal came first; to true when the
+ * session has no process any more and the message is unread.
  */
 export async function isLeftUnread(
   home: Home,
   id: string,
   message: string,
-  { user, onWait }: LeftUnreadOptions,
+  { user, onWait, signal }: LeftUnreadOptions,
 ): Promise<boolean> {
   const found = await findSession(home, id, ...(user === undefined ? [] : [user]));
   const inbox = inboxOf(home, found.dir);
   const ears = new Ears(home, found);
   let isTold = false;
   try {
-    for (;;) {
+    while (!signal?.aborted) {
       const isThere = readProcessRecord(found.dir) !== undefined;
       // First there, then in the fold: it is never in neither before an agent has it.
       const isInInbox = (await inbox.waiting()).some((name) => idOf(name) === message);
@@ -42,6 +44,7 @@ export async function isLeftUnread(
       isTold = true;
       await ears.next();
     }
+    return false;
   } finally {
     ears.close();
   }

@@ -56,6 +56,7 @@ export type {
   Waited as WaitResult,
   WatchEvent,
 } from "./results.ts";
+export { sendAndWake } from "./sending.ts";
 export type { SessionHandle } from "./session.ts";
 export type { SessionWork } from "./session-work.ts";
 export {

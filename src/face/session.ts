@@ -16,6 +16,7 @@ import { budgetForm, forkForm, keepForm, messageForm, parseOptions, taskForm } f
 import { giveReach, type Reach, reachOf } from "./reach.ts";
 import { type SessionRecord, typed } from "./records.ts";
 import type { Diff, OutputPart, Sent, Waited, WatchEvent } from "./results.ts";
+import { sendAndWake } from "./sending.ts";
 import { SessionWork } from "./session-work.ts";
 import { currentOf, diffOf, receiptOf, requestOf, waitedOf, waitingOf } from "./shape.ts";
 import { specOf } from "./task-asked.ts";
@@ -23,7 +24,6 @@ import type { TaskRequest } from "./task-request.ts";
 import { viewOf } from "./view.ts";
 import type { Artifact, Checks, Expense, PersonRequest, Queue, SessionView } from "./views.ts";
 import { waitFor } from "./waiting.ts";
-import { wake } from "./waking.ts";
 
 /** A session, whichever process owns it. A method that fails for an expected reason throws a HoldfastError. */
 export class SessionHandle extends SessionWork {
@@ -180,25 +180,15 @@ export class SessionHandle extends SessionWork {
   /**
    * Sends a message to its agent. It is on disk when this resolves, and is taken in once. A message of the user's wakes a
    * session at rest whose agent is known, unless `wake` is false: then a task begins that continues the agent's
-   * conversation.
+   * conversation. If the agent has ended and its work is still being checked or saved, this waits for that first.
    */
   async send(
     text: string,
     options: { readonly id?: string; readonly from?: string; readonly wake?: boolean } = {},
   ): Promise<Sent> {
     assertKnown("send", options, ["id", "from", "wake"]);
-    const { id, from, wake: mayWake = true } = parseOptions("send", messageForm, { ...options, text });
-    const { message, isNew, isHeard } = await this.#dispatcher.send(this.id, text, {
-      ...this.#scope,
-      ...present({ id, from }),
-    });
-    const isWoken =
-      mayWake &&
-      isNew &&
-      !isHeard &&
-      from === undefined &&
-      (await wake(this.#dispatcher, this.id, this.#scope));
-    return { message, isNew, isHeard, isWoken };
+    const message = parseOptions("send", messageForm, { ...options, text });
+    return sendAndWake(this.#dispatcher, this.id, message, this.#scope);
   }
 
   /** Denies an approval. The agent gets the reason. */

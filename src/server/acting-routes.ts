@@ -35,10 +35,19 @@ import {
   taskAnswer,
   tornDownAnswer,
 } from "./answers.ts";
-import { type ApiRoute, type Call, type Form, type FormOf, type Gives, post } from "./api-route.ts";
+import {
+  type Afterwards,
+  type ApiRoute,
+  type Call,
+  type Form,
+  type FormOf,
+  type Gives,
+  post,
+} from "./api-route.ts";
 import { grantApproval } from "./granting.ts";
+import { sendMessage } from "./sending.ts";
 
-export function actingRoutes(dispatcher: Dispatcher): readonly ApiRoute[] {
+export function actingRoutes(dispatcher: Dispatcher, afterwards: Afterwards): readonly ApiRoute[] {
   const session = (call: Call) => holdfastOf(dispatcher, call.user).session(call.id);
 
   /** Answers with what the method returned. */
@@ -67,8 +76,11 @@ export function actingRoutes(dispatcher: Dispatcher): readonly ApiRoute[] {
 
   return [
     asks("tasks", "Queues a task.", taskForm, taskAnswer, (handle, task) => handle.run(task)),
-    asks("messages", "Sends a message.", messageForm, sentAnswer, (handle, { text, ...rest }) =>
-      handle.send(text, present(rest)),
+    post(
+      "/v1/sessions/:id/messages",
+      "Sends a message.",
+      { form: messageForm, gives: sentAnswer },
+      (call, body) => sendMessage(dispatcher, call, body, afterwards),
     ),
     post(
       "/v1/sessions/:id/approvals/:approval/grant",

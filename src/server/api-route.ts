@@ -20,6 +20,14 @@ export interface Call {
   readonly params: Readonly<Record<string, string>>;
 }
 
+/** For work that goes on after its answer was sent. */
+export interface Afterwards {
+  /** The server stops. */
+  readonly signal: AbortSignal;
+  /** Shows a failure that no answer can report any more. */
+  readonly say: (text: string) => void;
+}
+
 export type Form = z.ZodMiniType;
 export type FormOf<F extends Form> = z.output<F>;
 

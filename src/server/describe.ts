@@ -9,6 +9,7 @@ import { routesOf } from "./routes.ts";
 /** The OpenAPI document. The routes are made for a home, but none is called. */
 export async function describeApi(options: { readonly home: string }): Promise<object> {
   const dispatcher = await Dispatcher.open(options);
-  const streams = new EventStreams(dispatcher.home.io.clock, AbortSignal.abort());
-  return openApiOf(routesOf(dispatcher, streams));
+  const signal = AbortSignal.abort();
+  const streams = new EventStreams(dispatcher.home.io.clock, signal);
+  return openApiOf(routesOf(dispatcher, streams, { signal, say: () => {} }));
 }

@@ -17,7 +17,7 @@ import {
   sessionAnswer,
   sessionsAnswer,
 } from "./answers.ts";
-import { type ApiRoute, type Call, get, post } from "./api-route.ts";
+import { type Afterwards, type ApiRoute, type Call, get, post } from "./api-route.ts";
 import type { EventStreams } from "./events.ts";
 import { lookingRoutes } from "./looking-routes.ts";
 import { openApiOf } from "./open-api.ts";
@@ -31,7 +31,11 @@ const FILTERS = {
   repo: text("the sessions' repo"),
 };
 
-export function routesOf(dispatcher: Dispatcher, streams: EventStreams): readonly ApiRoute[] {
+export function routesOf(
+  dispatcher: Dispatcher,
+  streams: EventStreams,
+  afterwards: Afterwards,
+): readonly ApiRoute[] {
   const home = ({ user }: Call) => holdfastOf(dispatcher, user);
 
   const routes: readonly ApiRoute[] = [
@@ -115,7 +119,7 @@ export function routesOf(dispatcher: Dispatcher, streams: EventStreams): readonl
       openApiOf(routes),
     ),
     ...lookingRoutes(dispatcher, streams),
-    ...actingRoutes(dispatcher),
+    ...actingRoutes(dispatcher, afterwards),
   ];
   return routes;
 }

@@ -39,7 +39,7 @@ export async function serve(dispatcher: Dispatcher, options: ServeOptions): Prom
     // The answer is that it will look: a session process need not wait until all messages are carried.
     bell = await hangBell(bellPath, async () => rung.tell());
     await makeApiToken(home, defaultUser());
-    server = await ApiServer.open(dispatcher, options.address ?? { path: join(dir, "api") });
+    server = await ApiServer.open(dispatcher, options.address ?? { path: join(dir, "api") }, options.say);
     await writeServeRecord(home.dir, { bell: bellPath, address: server.address });
     options.onReady(server.address);
     const supervisor = new Supervisor(dispatcher, options.say);

@@ -54,9 +54,11 @@ export class ApiServer {
   readonly #strangers = new Strangers();
   #port: number | null = null;
 
-  private constructor(dispatcher: Dispatcher) {
+  private constructor(dispatcher: Dispatcher, say: (text: string) => void) {
     this.#dispatcher = dispatcher;
-    this.#routes = routesOf(dispatcher, new EventStreams(dispatcher.home.io.clock, this.#stop.signal));
+    const { signal } = this.#stop;
+    const streams = new EventStreams(dispatcher.home.io.clock, signal);
+    this.#routes = routesOf(dispatcher, streams, { signal, say });
     const timeouts = {
       // It runs from the moment of the connection, also where not a byte comes.
       headersTimeout: 5000,
@@ -76,8 +78,13 @@ export class ApiServer {
     });
   }
 
-  static async open(dispatcher: Dispatcher, address: Address): Promise<ApiServer> {
-    const server = new ApiServer(dispatcher);
+  /** `say` shows what no answer can report. */
+  static async open(
+    dispatcher: Dispatcher,
+    address: Address,
+    say: (text: string) => void,
+  ): Promise<ApiServer> {
+    const server = new ApiServer(dispatcher, say);
     if ("path" in address) rmSync(address.path, { force: true });
     server.#server.listen(address);
     await once(server.#server, "listening").catch((error: unknown) => {

@@ -2,11 +2,12 @@
  * A message to a session at rest: which senders wake its agent, and what the agent may do then.
  */
 import { writeFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { signalIfThere } from "../../src/util/index.ts";
 import { AgentHome } from "../support/agents.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { until } from "../support/hosts.ts";
+import { openHoldfast } from "../support/library.ts";
 import { commitFiles } from "../support/repo.ts";
 import { Served } from "../support/served.ts";
 import { processesWith } from "../support/values.ts";
@@ -78,14 +79,14 @@ describe.runIf(hasSandbox)("a message to a session at rest", () => {
 });
 
 describe.runIf(hasSandbox)("a person's message to an agent that has ended", () => {
+  afterEach(() => vi.unstubAllEnvs());
   const lastAsked = (home: AgentHome) => JSON.stringify(home.model.requests.at(-1)?.body);
 
-  it("wakes it after its work was checked and saved, unless a person does not want that", async () => {
-    await using home = await AgentHome.start({
+  /** A session whose agent has ended, and whose check runs until it is killed. */
+  async function checking(marker: string) {
+    const home = await AgentHome.start({
       one: [{ call: { bash: { command: "echo done > done" } } }, { say: "FIRST-SAID" }],
     });
-    // The check ends when it is killed.
-    const marker = `${86_400 + process.pid}`;
     const file = `checks:\n  - { name: slow, run: sleep ${marker} }\n`;
     commitFiles(home.main, { "holdfast.yaml": file }, "a slow check");
     const checks = () => processesWith(`sleep\0${marker}`);
@@ -96,15 +97,54 @@ describe.runIf(hasSandbox)("a person's message to an agent that has ended", () =
       );
     await until(isVerifying);
     await until(() => checks().length > 0);
+    const isTakenIn = async (text: string) =>
+      (await home.records("one")).some(({ data }) => data["text"] === text);
+    const endChecks = () => {
+      for (const pid of checks()) signalIfThere(Number(pid), "SIGKILL");
+    };
+    return { home, isTakenIn, endChecks };
+  }
+
+  it("wakes it after its work was checked and saved, unless a person does not want that", async () => {
+    const { isTakenIn, endChecks, ...started } = await checking(`${86_400 + process.pid}`);
+    await using home = started.home;
     const isWoken = async (...words: string[]) =>
       JSON.parse((await home.holdfast("send", "--json", ...words)).stdout).isWoken;
     expect(await isWoken("one", "--no-wake", "LEFT-UNREAD")).toBe(false);
     const late = isWoken("one", "COMES-LATE");
-    await until(async () => (await home.records("one")).some(({ data }) => data["text"] === "COMES-LATE"));
-    for (const pid of checks()) signalIfThere(Number(pid), "SIGKILL");
+    await until(() => isTakenIn("COMES-LATE"));
+    endChecks();
     expect(await late).toBe(true);
     await until(() => lastAsked(home).includes("COMES-LATE"));
     for (const text of ["FIRST-SAID", "LEFT-UNREAD"]) expect(lastAsked(home)).toContain(text);
+    await home.holdfast("pause", "one");
+  });
+
+  it("wakes it in the same way over the library", async () => {
+    const { isTakenIn, endChecks, ...started } = await checking(`${126_400 + process.pid}`);
+    await using home = started.home;
+    for (const [name, value] of Object.entries(home.env)) vi.stubEnv(name, value);
+    const one = await (await openHoldfast({ home: home.dir })).session("one");
+    expect(await one.send("LEFT-UNREAD", { wake: false })).toMatchObject({ isHeard: true, isWoken: false });
+    const late = one.send("COMES-LATE");
+    await until(() => isTakenIn("COMES-LATE"));
+    endChecks();
+    expect(await late).toMatchObject({ isNew: true, isHeard: true, isWoken: true });
+    await until(() => lastAsked(home).includes("COMES-LATE"));
+    expect(lastAsked(home)).toContain("LEFT-UNREAD");
+    await one.pause();
+  });
+
+  it("wakes it in the same way over the API, which answers before that", async () => {
+    const { endChecks, ...started } = await checking(`${166_400 + process.pid}`);
+    await using home = started.home;
+    await using served = await Served.start(home);
+    const body = JSON.stringify({ text: "COMES-LATE" });
+    const path = `/v1/sessions/${home.idOf("one")}/messages`;
+    const sent = await served.ask(path, { method: "POST", body });
+    expect(sent.body).toMatchObject({ isNew: true, isHeard: true, isWoken: false });
+    endChecks();
+    await until(() => lastAsked(home).includes("COMES-LATE"));
     await home.holdfast("pause", "one");
   });
 

@@ -13,7 +13,9 @@ import { idIn, Served } from "../support/served.ts";
 /** Asks, and compares the answer with the form of its route. */
 async function asker(home: HostHome, served: Served) {
   const dispatcher = (await home.dispatcher()) as unknown as Parameters<typeof routesOf>[0];
-  const routes = routesOf(dispatcher, new EventStreams(dispatcher.home.io.clock, AbortSignal.abort()));
+  const signal = AbortSignal.abort();
+  const streams = new EventStreams(dispatcher.home.io.clock, signal);
+  const routes = routesOf(dispatcher, streams, { signal, say: () => {} });
   const asked = new Set<string>();
   const ask = async (method: "GET" | "POST", path: string, body?: object) => {
     const { route } = findRoute(routes, method, path.split("?")[0] ?? "") ?? {};
