@@ -63,6 +63,13 @@ export interface Assignment {
 
 /** Runs a task of the queue, or the one that was cut off. */
 export async function driveTask(parts: HostParts, assignment: Assignment): Promise<Driven> {
+  for (;;) {
+    const driven = await driveOnce(parts, assignment);
+    if (!driven.goesOn) return driven;
+  }
+}
+
+async function driveOnce(parts: HostParts, assignment: Assignment): Promise<Driven> {
   const { home, session, news } = parts;
   const { request, spec, stop } = assignment;
   const spool = new Spool(sessionDirOf(home, session.id), request, () => session.secrets);

@@ -30,7 +30,7 @@ import { nextStatus, type StoredStatus } from "./lifecycle.ts";
 import type { SessionState } from "./state.ts";
 
 /** Raise it whenever a new fold would differ from a fold that an older version cached. */
-export const MACHINE_VERSION = 19;
+export const MACHINE_VERSION = 20;
 
 /** An event without a rule changes only the status. */
 const rules: ReadonlyMap<EventType, Rule> = new Map(

@@ -207,7 +207,7 @@ steps:
     gate.held.add("step-2");
     expect(await drive(script)).toEqual({
       outcome: "parked",
-      parked: { reason: "approval", detail: "git_log" },
+      parked: { reason: "approval", detail: "git_log", requests: [] },
     });
     expect(home.session.state.openTurn).toBeNull();
     gate.held.clear();

@@ -6,7 +6,7 @@ import type { Adapter } from "../../src/agent/index.ts";
 import type { Budget, EventData, ExecSpec, Parked } from "../../src/contract/index.ts";
 import { openHome } from "../../src/home/index.ts";
 import type { Session } from "../../src/session/index.ts";
-import { runStages } from "../../src/task/index.ts";
+import { type Driven, runStages } from "../../src/task/index.ts";
 import { hasSandbox } from "./capsules.ts";
 import type { TaskHome } from "./tasks.ts";
 
@@ -43,8 +43,14 @@ export function parkingAgent(...parks: readonly (Parked | "done")[]): Adapter<Ex
   };
 }
 
-export async function drive(home: TaskHome, session: Session, adapter: Adapter<ExecSpec>): Promise<void> {
-  await runStages(
+/** `onPart`: what happens while the agent's surroundings are removed. */
+export async function drive(
+  home: TaskHome,
+  session: Session,
+  adapter: Adapter<ExecSpec>,
+  onPart: () => Promise<unknown> = async () => {},
+): Promise<Driven> {
+  return runStages(
     {
       home: await openHome({ home: home.dir, create: false }),
       session,
@@ -55,7 +61,13 @@ export async function drive(home: TaskHome, session: Session, adapter: Adapter<E
         onProgress: () => {},
         onSetup: () => {},
         onReady: () => {},
-        join: async () => ({ surroundings: {}, part: async () => ({ isOverQuota: false }) }),
+        join: async () => ({
+          surroundings: {},
+          part: async () => {
+            await onPart();
+            return { isOverQuota: false };
+          },
+        }),
       },
     },
     adapter,

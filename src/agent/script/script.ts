@@ -21,8 +21,15 @@ const FAILED: AgentEnd = { outcome: "failed", exitCode: 1, signal: null };
 const STOPPED: AgentEnd = { outcome: "stopped", exitCode: null, signal: null };
 const TAIL_LENGTH = 2000;
 
+/** A call that waits for a person, and the requests that it waits for. */
+interface Held {
+  readonly tool: string;
+  readonly requests: readonly string[];
+  readonly isQuestion: boolean;
+}
+
 /** How a step ended. `next`: the script continues with the next step. */
-type StepEnd = "next" | "failed" | "stopped" | { readonly held: string; readonly isQuestion: boolean };
+type StepEnd = "next" | "failed" | "stopped" | Held;
 
 export async function driveScript(work: Workplace, spec: ScriptSpec): Promise<AgentEnd> {
   const script = await parseScript(spec.script, spec.vars).catch((error: unknown) => {
@@ -39,8 +46,9 @@ export async function driveScript(work: Workplace, spec: ScriptSpec): Promise<Ag
     if (end === "stopped") return STOPPED;
     if (typeof end === "object") {
       await turn.end();
-      const reason = end.isQuestion ? "answer" : "approval";
-      return { outcome: "parked", parked: { reason, detail: end.held } };
+      const { tool, requests, isQuestion } = end;
+      const reason = isQuestion ? "answer" : "approval";
+      return { outcome: "parked", parked: { reason, detail: [tool, ...requests].join(", "), requests } };
     }
     await (end === "next" ? turn.end() : turn.fail());
     return end === "next" ? DONE : FAILED;
@@ -110,7 +118,7 @@ class RunningStep {
       if (work.stop.aborted) return "stopped";
       const facts = answer.facts ?? {};
       if (answer.outcome === "held" || facts["is_held"] === true)
-        return { held: heldAs(kind, facts), isQuestion: answer.outcome !== "held" };
+        return { tool: kind, requests: requestsIn(facts), isQuestion: answer.outcome !== "held" };
       return await this.#judge(step, { outcome: answer.outcome, text: answer.text, facts });
     } catch (error) {
       if (work.stop.aborted) return "stopped";
@@ -186,6 +194,5 @@ function notWithoutResult(error: unknown): void {
   if (!(error instanceof NoSuchValue)) throw error;
 }
 
-/** What a person sees about a task that waits for them. */
-const heldAs = (tool: string, { approval }: JsonObject) =>
-  typeof approval === "string" ? `${tool}, ${approval}` : tool;
+const requestsIn = ({ approval, question }: JsonObject) =>
+  [approval, question].filter((one) => typeof one === "string");

@@ -24,6 +24,8 @@ export interface Parked {
   readonly until?: string | undefined;
   /** The detail: which limit, or which provider's key. */
   readonly detail?: string | undefined;
+  /** What a person has to decide or to answer: the ids of the requests that the agent waits for. */
+  readonly requests?: readonly string[] | undefined;
 }
 
 export const taskEvents = {
@@ -80,13 +82,17 @@ export const taskEvents = {
   task_refused: () => fields({ request: name, code: name, reason: z.string() }),
   /** It began, and what it left can't be kept as it should be: its capsule stays as it is. */
   task_halted: () => fields({ task, code: name, reason: z.string() }),
-  /** It is open, and has no process. Its turns are closed, and its files are in a checkpoint. */
+  /**
+   * It is open, and has no process. Its turns are closed, and its files are in a checkpoint. `requests`: what a
+   * person has to decide or to answer before it goes on.
+   */
   task_parked: () =>
     fields({
       task,
       reason: z.enum(parkReasons),
       until: z.optional(moment),
       detail: z.optional(z.string().check(z.maxLength(500))),
+      requests: z.optional(z.array(name)),
     }),
   /** `by`: the person or the program that lets it go on. */
   task_unparked: () => fields({ task, by: name }),

@@ -1,8 +1,9 @@
 /**
  * Owns the part of the fold about a parked task: why it is parked, and until when. A parked task is still
- * under way.
+ * under way. A task is not parked for a request that was decided meanwhile: nothing would let it go on.
  */
-import { amountIn, momentIn, parkReasonIn, textOrNull } from "./fields.ts";
+import type { SessionState } from "../state.ts";
+import { amountIn, momentIn, parkReasonIn, textOrNull, textsIn } from "./fields.ts";
 import { inTask, refusalUnlessUnderWay } from "./latest-task.ts";
 import { type Rule, refuse, rule } from "./rule.ts";
 import { refusalWhileOpen } from "./turn.ts";
@@ -10,13 +11,14 @@ import { refusalWhileOpen } from "./turn.ts";
 export const parkingRules: readonly Rule[] = [
   rule(
     "task_parked",
-    { task: amountIn, reason: parkReasonIn, until: momentIn, detail: textOrNull },
+    { task: amountIn, reason: parkReasonIn, until: momentIn, detail: textOrNull, requests: textsIn },
     {
-      refuse: (state, { task }) =>
+      refuse: (state, { task, requests }) =>
         refusalUnlessUnderWay(state, task) ??
         refusalWhileOpen(state.openTurn) ??
-        (state.task?.parked ? refuse("invalid_data", `task ${task} is already parked`) : undefined),
-      apply: (state, { task: _, ...parked }) => inTask(state, { parked }),
+        (state.task?.parked ? refuse("invalid_data", `task ${task} is already parked`) : undefined) ??
+        refusalIfDecided(state, requests),
+      apply: (state, { reason, until, detail }) => inTask(state, { parked: { reason, until, detail } }),
     },
   ),
   rule(
@@ -30,3 +32,10 @@ export const parkingRules: readonly Rule[] = [
     },
   ),
 ];
+
+function refusalIfDecided({ pending }: SessionState, requests: readonly string[]) {
+  const decided = requests.find((one) => !Object.hasOwn(pending, one));
+  return decided === undefined
+    ? undefined
+    : refuse("approval_not_found", `${decided} is no longer pending, so the task goes on`);
+}

@@ -11,7 +11,7 @@
  */
 import type { Adapter } from "../../agent/index.ts";
 import type { AgentSpec, Parked, TaskSpec } from "../../contract/index.ts";
-import { reachedLimits } from "../../session/index.ts";
+import { reachedLimits, type SessionState } from "../../session/index.ts";
 import type { AskedOutcome } from "../in-hand.ts";
 import type { Task } from "../task.ts";
 import type { WorkplaceOptions } from "../workplace.ts";
@@ -40,6 +40,8 @@ export interface Acted {
 
 /** Why a turn is ended from outside. */
 export type Stop = "interrupt" | "pause";
+
+type Requests = readonly (readonly [id: string, of: SessionState["pending"][string]])[];
 
 interface ActOptions {
   readonly adapter: Adapter;
@@ -80,7 +82,10 @@ export async function act(
     }
     return last;
   };
+  let due: Requests = [];
   const end = await drive().finally(async () => {
+    // A decision that comes from here on finds no agent.
+    due = requestsOf(task);
     parted = await joined.part();
   });
   await started;
@@ -88,7 +93,7 @@ export async function act(
   const parked = end.outcome === "parked" ? end.parked : parted.parked;
   const hasFailed = end.outcome === "failed" && (!parked || stop.aborted);
   if (end.outcome === "done" || hasFailed) {
-    const waits = isOverQuota || stop.aborted ? undefined : await whyWaits(task, adapter.goesOn(agent));
+    const waits = isOverQuota || stop.aborted ? undefined : await whyWaits(task, due, adapter.goesOn(agent));
     if (waits) return { outcome: undefined, parked: waits, isOverQuota };
     return { outcome: end.outcome, isOverQuota };
   }
@@ -99,19 +104,26 @@ export async function act(
   return { outcome: adapter.goesOn(agent) ? undefined : "interrupted", isOverQuota };
 }
 
+/** What a person has not decided or answered yet. */
+function requestsOf({ room: { session }, number }: Task): Requests {
+  return Object.entries(session.state.pending).filter(([, { task }]) => task === number);
+}
+
 /**
- * The requests that a person has not decided or answered yet. An agent that can go on waits for them, parked.
- * An agent that can't go on would never ask again, so its requests are over.
+ * `due`: what a person had not decided when the agent ended. An agent that can go on waits for it, parked. An
+ * agent that can't go on would never ask again, so its requests are over.
  */
-async function whyWaits(task: Task, canGoOn: boolean): Promise<Parked | undefined> {
-  const { session } = task.room;
-  const due = Object.entries(session.state.pending).filter(([, one]) => one.task === task.number);
+async function whyWaits({ room }: Task, due: Requests, canGoOn: boolean): Promise<Parked | undefined> {
   if (due.length === 0) return undefined;
+  const { session } = room;
+  const ids = due.map(([id]) => id);
   const approvals = due.filter(([, { kind }]) => kind === "approval").map(([id]) => id);
   if (canGoOn) {
     const reason = approvals.length > 0 ? "approval" : "answer";
-    return { reason, detail: due.map(([id]) => id).join(", ") };
+    return { reason, detail: ids.join(", "), requests: ids };
   }
-  for (const approval of approvals) await session.append("approval_expired", { approval });
+  const { pending } = session.state;
+  for (const approval of approvals)
+    if (Object.hasOwn(pending, approval)) await session.append("approval_expired", { approval });
   return undefined;
 }

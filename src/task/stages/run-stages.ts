@@ -14,9 +14,10 @@
  *
  * park-1 A task is recorded as parked only when none of its processes runs and its files are in a checkpoint.
  *    A kill before that leaves a task that was cut off.
+ * park-2 A task is not parked for a request that was decided since the agent ended: it is driven again.
  */
 import { type Adapter, adapterOf, assertHeld } from "../../agent/index.ts";
-import type { Parked, TaskSpec } from "../../contract/index.ts";
+import { isHoldfastError, type Parked, type TaskSpec } from "../../contract/index.ts";
 import { type Home, layBallast, sessionDirOf } from "../../home/index.ts";
 import { assertTerminal } from "../../process/index.ts";
 import { askedIn, shortened } from "../../redaction/index.ts";
@@ -56,11 +57,14 @@ export interface Around {
   join(task: Task): Promise<Joined>;
 }
 
-export type Driven = Pick<Acted, "isOverQuota">;
+export interface Driven extends Pick<Acted, "isOverQuota"> {
+  /** The task waits for nothing, and its agent has not ended: it is to be driven again. */
+  readonly goesOn: boolean;
+}
 
 const ASKED_LENGTH = 200;
 const DETAIL_LENGTH = 500;
-const notOver: Driven = { isOverQuota: false };
+const notOver: Driven = { isOverQuota: false, goesOn: false };
 
 /** Uses the adapter that the task's spec names, unless the caller passes one. */
 export async function runStages(run: TaskRun, adapter: Adapter = adapterOf(run.spec.agent)): Promise<Driven> {
@@ -69,10 +73,11 @@ export async function runStages(run: TaskRun, adapter: Adapter = adapterOf(run.s
   if (!task) return notOver;
   try {
     const acted = await actFrom(run, adapter, task, first);
-    if (acted.parked) await park(task, acted.parked);
-    else if (acted.outcome === undefined) await task.rest();
+    const { isOverQuota } = acted;
+    if (acted.parked) return { isOverQuota, goesOn: !(await park(task, acted.parked)) };
+    if (acted.outcome === undefined) await task.rest();
     else await finish(run, task, acted.outcome, first !== "ending");
-    return acted;
+    return { isOverQuota, goesOn: false };
   } catch (error) {
     // The holder must not stay behind, so it is ended before the part that may fail.
     await task.capsule.detach().catch(() => {});
@@ -161,7 +166,8 @@ async function actFrom(run: TaskRun, adapter: Adapter, task: Task, first: First)
   return act(task, spec, { adapter, stop, isGoingOn: isCut, join: () => around.join(task) });
 }
 
-async function park(task: Task, { reason, until, detail }: Parked): Promise<void> {
+/** park-2: false if what it was to be parked for is decided. */
+async function park(task: Task, { reason, until, detail, requests }: Parked): Promise<boolean> {
   const { session } = task.room;
   const isKept = session.state.task?.snapshot?.turn === lastTurnOf(session.state);
   // As at the end of a task: if the last turn reached its checkpoint, nothing has been written since.
@@ -171,11 +177,19 @@ async function park(task: Task, { reason, until, detail }: Parked): Promise<void
     await task.checkpoint();
   }
   await task.rest();
-  await session.append("task_parked", {
-    task: task.number,
-    reason,
-    ...present({ until, detail: detail?.slice(0, DETAIL_LENGTH) }),
+  const of = { task: task.number, reason };
+  const more = present({
+    until,
+    detail: detail?.slice(0, DETAIL_LENGTH),
+    requests: requests && [...requests],
   });
+  try {
+    await session.append("task_parked", { ...of, ...more });
+    return true;
+  } catch (error) {
+    if (isHoldfastError(error, "approval_not_found")) return false;
+    throw error;
+  }
 }
 
 /** Without its variables the task is not started again: the reason is recorded, and its work is saved. */
