@@ -171,8 +171,7 @@ export class ModelForward {
     } catch {
       // The provider broke off: the agent has to see that, and not an end.
       isWhole = false;
-      if (!response.destroyed && !recorded)
-        this.#parts.onFault(brokenOff(request.provider));
+      if (!response.destroyed && !recorded) this.#parts.onFault(brokenOff(request.provider));
     }
     body.destroy();
     await record();

@@ -61,8 +61,10 @@ export class ModelRoute {
   /** Opened for the first that asks. */
   async model(provider: string): Promise<ModelAccess> {
     const { api } = findProvider(await readSettings(this.#home.dir), provider);
-    const broker = (this.#broker ??= this.#reach());
-    const opened = (this.#opened ??= this.#open(broker));
+    this.#broker ??= this.#reach();
+    const broker = this.#broker;
+    this.#opened ??= this.#open(broker);
+    const opened = this.#opened;
     // Both may fail, so neither may be left to itself.
     const [credential, { origin, key }] = await Promise.all([
       broker.then((open) => open.credential(provider)),
