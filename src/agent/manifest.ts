@@ -9,11 +9,11 @@ export const capabilities = {
   asksBeforeEffect: "ask before a tool has an effect",
   refuseCalls: "be refused a tool that its lane lacks",
   steer: "hear a message in the middle of a turn",
-  resume: "go on in its conversation after a kill",
+  resume: "continue its conversation after a kill",
   remembersOpenCalls: "remember a call that a kill cut off",
   remembersGateCalls: "remember a call of the session's tools in a later turn",
-  fork: "go on in its conversation in a fork",
-  rewind: "go on in its conversation after a rewind",
+  fork: "continue its conversation in a fork",
+  rewind: "continue its conversation after a rewind",
 } as const;
 
 export type Capability = keyof typeof capabilities;

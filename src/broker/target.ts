@@ -67,7 +67,7 @@ export function targetOf(provider: Provider, method: string, asked: string): URL
   return new URL(`${provider.baseUrl}${below}${kept.length > 0 ? `?${kept.join("&")}` : ""}`);
 }
 
-/** A path that is not part of the API counts as one that is charged for: nobody gets it for nothing. */
+/** A path that is not part of the API counts as one that is charged for, so that it is never free. */
 export function chargedFor(api: Api, method: string, asked: string): Charged {
   return readPath(api, method, asked).known?.charged ?? "answer";
 }

@@ -17,7 +17,7 @@ export interface ForceOptions {
 }
 
 export function withForce(command: Command): Command {
-  return command.option("--force", "do not ask, also if its agent is running");
+  return command.option("--force", "do not ask, even if its agent is running");
 }
 
 export const canAsk = () => process.stdin.isTTY === true && process.stderr.isTTY === true && isInForeground();

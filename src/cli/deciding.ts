@@ -82,8 +82,8 @@ export function isTyped(typed: string, fingerprint: string): boolean {
 
 /** Tells the person what follows from the decision. */
 export function tellMade({ label }: AskedOfPerson, { process: started }: DecisionMade): void {
-  if (started === "in line") note(`it waits in line: holdfast show ${label} says why`);
-  else if (started === "started" || started === "there") note(`${label} goes on`);
+  if (started === "in line") note(`${label} is waiting for a free place: holdfast show ${label} says why`);
+  else if (started === "started" || started === "there") note(`${label} continues`);
 }
 
 /** The end of each question: what it is about, once more, because what is printed above it can be long. */

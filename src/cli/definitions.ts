@@ -35,9 +35,13 @@ export async function requireDefinition(
   const definition = definitionIn(sections, name);
   if (definition) return definition;
   const known = [...knownAgentNames, ...Object.keys(sections).sort()];
-  throw new HoldfastError("unknown_agent", `there is no agent ${name}: there are ${known.join(", ")}`, {
-    agent: name,
-  });
+  throw new HoldfastError(
+    "unknown_agent",
+    `unknown agent ${name}; the known agents are ${known.join(", ")}`,
+    {
+      agent: name,
+    },
+  );
 }
 
 async function sectionsOf(dispatcher: Dispatcher, which: WhichFile): Promise<Sections> {

@@ -23,7 +23,7 @@ export function laneLines(lane: Lane): [what: string, text: string][] {
       ? ([
           [
             "runs",
-            "no commands: its agent only edits files, and an agent that can't be held to that is refused",
+            "no commands: its agent only edits files. Agents that can't be kept from running commands are refused.",
           ],
         ] as [string, string][])
       : []),

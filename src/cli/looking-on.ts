@@ -67,14 +67,16 @@ export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<n
   if (failure !== undefined) throw failure;
   if (away.signal.aborted && status === undefined) {
     note(
-      `detached; the task goes on: holdfast attach ${label} shows it live, holdfast log ${label} what happened`,
+      `The task is still running. Watch it: holdfast attach ${label}. Its history: holdfast log ${label}.`,
     );
     // The task is not done, so the status must not say so.
     return exitStatus.interrupted;
   }
   if (status !== undefined) return status;
   if (await isAtRest(dispatcher, options)) {
-    note(`the session was paused or closed, and its queue waits: to go on, holdfast resume ${label}`);
+    note(
+      `The session was paused or closed; its queued tasks will wait. To continue: holdfast resume ${label}`,
+    );
     return exitStatus.interrupted;
   }
   throw new HoldfastError("process_lost", `the process of session ${label} ended before its task did`);

@@ -15,16 +15,17 @@ const FIRST: readonly (readonly [verb: string, example: string])[] = [
 
 /** A verb that is in no group is shown in the last one. */
 const GROUPS: readonly (readonly [group: string, verbs: readonly string[]])[] = [
-  ["look", ["show", "log", "output", "wait", "queue", "search", "usage"]],
-  ["speak", ["send", "answer", "shell", "open", "interrupt", "cancel"]],
-  ["life", ["new", "pause", "resume", "budget", "close", "archive", "keep", "fork", "rm"]],
-  ["work", ["merge", "rebase", "conflicts", "retry", "rewind", "handoff", "teardown", "restore"]],
-  ["gate", ["approvals", "approve", "deny", "lanes", "trust", "allow"]],
+  ["inspect", ["show", "log", "output", "checks", "tools", "wait", "queue", "search", "usage", "agents"]],
+  ["communicate", ["send", "answer", "shell", "open", "interrupt", "cancel"]],
+  ["manage", ["new", "pause", "resume", "budget", "close", "archive", "keep", "fork", "rm"]],
+  ["results", ["merge", "rebase", "conflicts", "retry", "rewind", "handoff", "teardown", "restore"]],
+  ["permissions", ["approvals", "approve", "deny", "lanes", "trust", "allow"]],
   ["upkeep", ["doctor", "audit", "gc", "export", "import", "serve", "token", "completion", "demo"]],
 ];
 
 const TITLE = "holdfast: durable, isolated sessions for AI coding agents";
-const IDS = "Give a session's name, the first characters of its id, or @ for the last one of this repo.";
+const IDS =
+  "Name a session by its name, the first characters of its id, or @ for the last one of this repo.";
 
 /** Fits on one screen. */
 export function overview(): string {
@@ -41,7 +42,7 @@ export function overview(): string {
     "Other verbs:",
     ...rest,
     "",
-    "holdfast help describes every verb, holdfast <verb> --help one in full. holdfast demo is a tour.",
+    "holdfast help lists every verb; holdfast <verb> --help explains one. holdfast demo gives a tour.",
     IDS,
     "",
   ].join("\n");

@@ -65,21 +65,23 @@ export class RequestQuestions {
     tellWhole(shown, note);
     assertShown(this.#dispatcher, shown);
     const { id, session, user } = asked;
-    const question = `approve ${aboutText(asked)}?\nits first ${TYPED_LENGTH} characters approve it once, "no" and why denies it, Enter leaves it waiting: `;
+    const question = `Approve ${aboutText(asked)}?\nType the first ${TYPED_LENGTH} characters of the fingerprint to approve it once, "no REASON" to deny it, or press Enter to decide later: `;
     const typed = (await this.#typed.ask(question, away, settled))?.trim();
-    if (typed === undefined || typed === "") return left(`${id} still waits: holdfast approve ${id}`);
+    if (typed === undefined || typed === "") return left(`${id} is still waiting: holdfast approve ${id}`);
     const denied = /^no?\b[\s:,]*(.*)$/i.exec(typed);
     if (denied) return this.#requests.deny(session, id, denied[1] ?? "", { user });
     if (isTyped(typed, String(asked.data["fingerprint"]))) return grantTo(this.#dispatcher, asked);
-    return left(`this is not its fingerprint; ${id} still waits: holdfast approve ${id} asks again`);
+    return left(
+      `That does not match the fingerprint; ${id} is still waiting. Try again: holdfast approve ${id}`,
+    );
   }
 
   async #askAnswer(asked: AskedOfPerson, away: AbortSignal, settled: Promise<void>): Promise<Made> {
     tellWhole(await shownOf(this.#dispatcher, asked, process.stderr), note);
     const { id, session, user } = asked;
-    const typed = await this.#typed.ask("your answer (Enter leaves it waiting): ", away, settled);
+    const typed = await this.#typed.ask("Your answer (press Enter to answer later): ", away, settled);
     if (typed === undefined || typed.trim() === "")
-      return left(`${id} still waits: holdfast answer ${id} TEXT`);
+      return left(`${id} is still waiting: holdfast answer ${id} TEXT`);
     return this.#requests.answer(session, id, typed.trim(), { user });
   }
 

@@ -56,12 +56,12 @@ export function assertWords(words: readonly string[], hasCommand: boolean, optio
   if (options.messages || options.restart)
     throw new HoldfastError(
       "usage",
-      "--messages and --restart are for a command: leave them out, an agent does both by itself",
+      "--messages and --restart are for a command: leave them out, because an agent does both by itself",
     );
   if (options.continue && options.session === undefined)
     throw new HoldfastError(
       "usage",
-      "--continue needs --session, which names the session whose conversation goes on",
+      "--continue needs --session, which names the session whose conversation continues",
     );
   if (options.script !== undefined) {
     assertScript(options);

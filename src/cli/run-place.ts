@@ -31,10 +31,7 @@ export function withPlace(command: Command): Command {
       "--no-repo",
       "run without a repo, in an empty directory; the session keeps what the task writes there",
     )
-    .option(
-      "--dirty",
-      "begin clean with the checkout as it is, including uncommitted changes and untracked files",
-    );
+    .option("--dirty", "start from the checkout as it is, including uncommitted changes and untracked files");
 }
 
 export type BeginningPlace = Pick<SubmitOptions, "where" | "isDirty">;

@@ -24,7 +24,7 @@ export function sayJson(value: unknown): void {
 
 const USUAL_COLUMNS = 80;
 
-/** How long a line may be there. A pipe may lead to a terminal whose width nobody knows. */
+/** How long a line may be there. A pipe may lead to a terminal whose width is not known. */
 export function widthOf({ columns }: { readonly columns?: number }): number {
   return columns || process.stderr.columns || USUAL_COLUMNS;
 }

@@ -20,7 +20,7 @@ export async function inWindow(
   const path = await whenOpen(dispatcher, id, options, request);
   if (path === undefined) return "ended";
   const end = await openWindow(path).catch(() => "ended" as const);
-  if (end === "left") note(`\r\ndetached; it goes on: holdfast attach ${label} comes back`);
+  if (end === "left") note(`\r\nDetached; the program is still running. To return: holdfast attach ${label}`);
   return end;
 }
 

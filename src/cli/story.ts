@@ -70,7 +70,7 @@ export class Story {
       case "task_parked":
         return [this.#head(at, `task ${text(data["task"])} parked`, parkedText(parkedOf(data)))];
       case "task_unparked":
-        return [this.#head(at, `task ${text(data["task"])} goes on`, `by ${text(data["by"])}`)];
+        return [this.#head(at, `task ${text(data["task"])} continues`, `by ${text(data["by"])}`)];
       case "budget_raised":
         return [this.#head(at, "budget raised", `to ${text(data["budget"])}`)];
       case "task_ended":

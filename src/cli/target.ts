@@ -23,7 +23,7 @@ export function parseTarget(text: string): Target {
   if (!/^[1-9]\d{0,8}$/.test(number))
     throw new HoldfastError(
       "usage",
-      `${JSON.stringify(text)}: after the / comes the number of a task, as in fix-login/2`,
+      `${JSON.stringify(text)}: write the task's number after the slash, as in fix-login/2`,
     );
   return { prefix: text.slice(0, slash), task: Number(number) };
 }

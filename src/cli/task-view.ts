@@ -211,7 +211,7 @@ export class TaskView {
     progress.end();
     const { label } = this.#options.session;
     const parked = parkedOf(data);
-    const text = `${parkedText(parked)}: holdfast show ${label} tells what lets it go on`;
+    const text = `${parkedText(parked)}: holdfast show ${label} says how to continue it`;
     this.tell("parked", data, text);
     return { status: statusOfPark(parked.reason) };
   }

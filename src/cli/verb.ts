@@ -35,7 +35,7 @@ export function homeVerb(name: string, summary: string, examples: readonly strin
 export function verb(name: string, summary: string, examples: readonly string[]): Command {
   return homeVerb(name, summary, examples).option(
     "--user <name>",
-    "the user whose sessions to use (default: your user name); a filter, not a protection",
+    "use the sessions of this user (default: your user name); a filter, not access control",
   );
 }
 

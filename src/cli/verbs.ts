@@ -40,7 +40,7 @@ export const verbs: readonly VerbEntry[] = [
   { name: "send", summary: "send a message to a session", load: () => import("./verbs/send.ts") },
   {
     name: "interrupt",
-    summary: "end the turn that is open in a session",
+    summary: "end the open turn of a session",
     load: () => import("./verbs/interrupt.ts"),
   },
   { name: "tools", summary: "list the tools of a session", load: () => import("./verbs/tools.ts") },
@@ -51,7 +51,7 @@ export const verbs: readonly VerbEntry[] = [
   },
   {
     name: "branch",
-    summary: "publish a session's work, also that of a failed task",
+    summary: "publish a session's work, even if its task failed",
     load: () => import("./verbs/branch.ts"),
   },
   {
@@ -92,7 +92,7 @@ export const verbs: readonly VerbEntry[] = [
   },
   {
     name: "deny",
-    summary: "refuse an action of a session, with a reason",
+    summary: "deny an action of a session, with a reason",
     load: () => import("./verbs/deny.ts"),
   },
   {
@@ -120,7 +120,7 @@ export const verbs: readonly VerbEntry[] = [
   { name: "ls", summary: "list sessions", load: () => import("./verbs/ls.ts") },
   {
     name: "show",
-    summary: "show a session, how it stands, and what to do next",
+    summary: "show a session's state, and what to do next",
     load: () => import("./verbs/show.ts"),
   },
   { name: "log", summary: "show what happened in a session", load: () => import("./verbs/log.ts") },
@@ -144,7 +144,7 @@ export const verbs: readonly VerbEntry[] = [
   { name: "pause", summary: "pause a session", load: () => import("./verbs/pause.ts") },
   {
     name: "resume",
-    summary: "make a session ready to go on, after a pause, a close or a crash",
+    summary: "resume a session after a pause, a close or a crash",
     load: () => import("./verbs/resume.ts"),
   },
   { name: "close", summary: "close a session", load: () => import("./verbs/close.ts") },
@@ -156,7 +156,7 @@ export const verbs: readonly VerbEntry[] = [
   { name: "rm", summary: "remove a session for good", load: () => import("./verbs/rm.ts") },
   {
     name: "keep",
-    summary: "keep a session, however old, from retention and gc",
+    summary: "protect a session from retention and gc",
     load: () => import("./verbs/keep.ts"),
   },
   {
@@ -192,10 +192,14 @@ export const verbs: readonly VerbEntry[] = [
     load: () => import("./verbs/gc.ts"),
   },
   { name: "export", summary: "write a whole session into one file", load: () => import("./verbs/export.ts") },
-  { name: "import", summary: "import a session from such a file", load: () => import("./verbs/import.ts") },
+  {
+    name: "import",
+    summary: "import a session from an export file",
+    load: () => import("./verbs/import.ts"),
+  },
   {
     name: "serve",
-    summary: "look after a home all the time, and answer its API",
+    summary: "run the supervisor and the HTTP API of a home",
     load: () => import("./verbs/serve.ts"),
   },
   {

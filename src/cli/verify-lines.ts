@@ -49,7 +49,7 @@ export function verificationLines(data: JsonObject): StageLine[] {
   if (verdict === "unverified")
     add(
       { verdict, tree },
-      "unverified: no check ran on this tree (to have some, add checks to holdfast.yaml)",
+      "unverified: no check ran on this tree (to verify work, add checks to holdfast.yaml)",
     );
   const skipped = listed(data["skipped"]);
   if (skipped.length > 0) add({ skipped }, `not run, because none of their paths changed: ${some(skipped)}`);

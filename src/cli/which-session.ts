@@ -9,7 +9,7 @@ import { type CommonOptions, scope } from "./verb.ts";
 
 /** The help of every argument that is a session. */
 export const SESSION_HELP =
-  "its name, its id or the first characters of that, or @ for the last one of this repo";
+  "its name, its id, or the first characters of its id; @ is the last session of this repo";
 
 export interface NamedSession {
   readonly id: string;

@@ -26,7 +26,7 @@ export const errorCodes = {
     exitStatus.usage,
     "use small letters, digits and hyphens, with a letter first, 40 characters at most",
   ],
-  name_taken: [exitStatus.conflict, "choose another name, or leave it out and one is made"],
+  name_taken: [exitStatus.conflict, "choose another name, or omit it and Holdfast picks one"],
   invalid_data: [exitStatus.usage, "correct the fields that the message names"],
   unknown_event: [exitStatus.usage, "for events of your own, use the type custom with a name"],
   event_reserved: [exitStatus.usage, "for events of your own, use the type custom with a name, or note"],
@@ -61,7 +61,7 @@ export const errorCodes = {
   ],
   disk_full: [
     exitStatus.refused,
-    "free some space, for example with holdfast gc; nothing was lost, and the session can go on after that",
+    "free some space, for example with holdfast gc; nothing was lost, and the session can continue after that",
   ],
   append_failed: [exitStatus.refused, "the disk failed: resume the session, which checks what was written"],
   node_too_old: [exitStatus.refused, "install Node 24 or newer"],
@@ -169,7 +169,7 @@ export const errorCodes = {
   ],
   work_conflicts: [
     exitStatus.conflict,
-    "begin clean with --fresh or --base, or merge the two yourself: holdfast handoff",
+    "begin without that work (--fresh or --base), or merge the two yourself: holdfast handoff",
   ],
   merge_conflicts: [
     exitStatus.conflict,
@@ -193,7 +193,7 @@ export const errorCodes = {
   output_too_large: [exitStatus.refused, "look at it in the repo: the branch and the snapshot are complete"],
   git_failed: [exitStatus.refused, "the message has git's own error text"],
   interrupted: [exitStatus.interrupted, "run it again"],
-  arrived_before: [exitStatus.conflict, "it has arrived before: to send another one, use a new id"],
+  arrived_before: [exitStatus.conflict, "to send another message or task, use a new id"],
   queue_full: [exitStatus.refused, "wait until some of its tasks are done"],
   inbox_full: [exitStatus.refused, "wait until the agent has read some of its messages"],
   message_too_large: [exitStatus.usage, "put the text into a file of the repo, and send its path"],
@@ -203,12 +203,12 @@ export const errorCodes = {
     "set the variable that the message names and try again, or give it a value: --env NAME=VALUE, with holdfast run and holdfast retry",
   ],
   no_task: [exitStatus.notFound, "give the session a task: holdfast run --session"],
-  not_running: [exitStatus.refused, "holdfast show shows how it stands; holdfast resume lets it go on"],
+  not_running: [exitStatus.refused, "holdfast show shows its state; holdfast resume continues it"],
   process_lost: [
     exitStatus.failed,
-    "nothing is lost: holdfast show shows how the session stands, and holdfast resume lets it go on",
+    "nothing is lost: holdfast show shows the session's state; holdfast resume continues it",
   ],
-  process_silent: [exitStatus.refused, "the process does not react: holdfast resume --take-over ends it"],
+  process_silent: [exitStatus.refused, "the process does not respond: holdfast resume --take-over ends it"],
   start_failed: [
     exitStatus.refused,
     "the message has the last line that the process wrote, if any; the session's log/host.log has the rest",
@@ -257,7 +257,7 @@ export const errorCodes = {
     exitStatus.refused,
     "holdfast diff shows the work, and holdfast branch publishes it (for an earlier turn, after holdfast rewind); commits that only its branch has stay without --branches, or once you git merge them; --force removes all of it",
   ],
-  session_kept: [exitStatus.refused, "end that with holdfast keep --undo, or give --force"],
+  session_kept: [exitStatus.refused, "undo it with holdfast keep --undo, or give --force"],
 } as const satisfies Record<string, readonly [number, string]>;
 
 /** The code of an expected failure; docs/errors.md lists them. */

@@ -42,7 +42,7 @@ export async function allowHost(home: Home, found: FoundSession, named: string):
   }
   throw new HoldfastError(
     "process_silent",
-    `the process of session ${found.id} did not take in the request to allow a host`,
+    `the process of session ${found.id} did not confirm the request to allow a host`,
   );
 }
 

@@ -88,7 +88,7 @@ async function recordRaise(home: Home, found: FoundSession, amounts: Budget, fro
   }
   throw new HoldfastError(
     "process_silent",
-    `the process of session ${found.id} did not take in the new budget`,
+    `the process of session ${found.id} did not confirm the new budget`,
   );
 }
 

@@ -74,7 +74,7 @@ async function record(home: Home, found: FoundSession, decision: Decision, from:
   }
   throw new HoldfastError(
     "process_silent",
-    `the process of session ${found.id} did not take in the decision`,
+    `the process of session ${found.id} did not confirm the decision`,
   );
 }
 

@@ -1,6 +1,6 @@
 /**
  * Owns whether a message comes too late for the agent that works in a session: after the agent's end, its process still
- * checks and saves the work, and takes messages in that nobody reads.
+ * checks and saves the work, and takes in messages that no agent will read.
  */
 import { findSession, type Home, readProcessRecord } from "../home/index.ts";
 import { idOf } from "../mail/index.ts";

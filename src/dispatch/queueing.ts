@@ -127,8 +127,8 @@ function whyItWaits(home: Home, { id, dir }: FoundSession, state: SessionState):
     return running && `task ${running.number} runs`;
   }
   if (place || probeOwner(dir).held) return null;
-  if (state.status === "paused") return `the session is paused: to go on, holdfast resume ${id}`;
-  return `the session has no process: to go on, holdfast resume ${id}`;
+  if (state.status === "paused") return `the session is paused; to continue it: holdfast resume ${id}`;
+  return `the session has no process; to continue it: holdfast resume ${id}`;
 }
 
 const SHORTEST = 6;

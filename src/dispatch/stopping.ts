@@ -139,7 +139,10 @@ export async function askToKeep(home: Home, found: FoundSession, isKept: boolean
   } finally {
     ears.close();
   }
-  throw new HoldfastError("process_silent", `the process of session ${id} did not take it in`);
+  throw new HoldfastError(
+    "process_silent",
+    `the process of session ${id} did not confirm the request to keep it`,
+  );
 }
 
 /**

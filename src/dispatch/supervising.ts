@@ -89,7 +89,7 @@ export class Supervisor {
       this.#unparked.set(keyOf(one), { times, againMs: this.#clock.monotonicMs() + pauseAfter(times) });
       await this.#try(one.id, async () => {
         await this.#dispatcher.unpark(one.id, { user: one.user, by: "serve" });
-        this.#say(`${one.id} was parked until now, and goes on`);
+        this.#say(`${one.id} was parked until now, and continues`);
       });
     }
   }

@@ -41,7 +41,7 @@ export async function assertCanRetry(home: Home, found: FoundSession): Promise<v
     throw new HoldfastError(
       "illegal_transition",
       `task ${state.task?.number} of ${label} is parked: ${parkedText(parked)}; holdfast resume ${label} continues ` +
-        `it, holdfast queue ${label} tells how to end it`,
+        `it, holdfast queue ${label} says how to end it`,
       { session: found.id },
     );
   if (!isRunning && queued === 0) return;

@@ -77,7 +77,7 @@ function named(name: string): KnownAgent {
   const agent = knownAgent(name);
   if (!agent) {
     const known = knownAgents.map((one) => one.name).join(", ");
-    throw new HoldfastError("unknown_agent", `there is no agent ${name}: there are ${known}`, {
+    throw new HoldfastError("unknown_agent", `unknown agent ${name}; the known agents are ${known}`, {
       agent: name,
     });
   }
@@ -124,7 +124,7 @@ function specOf(agent: KnownAgent, provider: string, prompt: string, options: Ag
   if (options.interactive)
     throw new HoldfastError(
       "usage",
-      `-i does not know the interface of ${agent.name}: run it as a command, holdfast run -i -- ${agent.program}`,
+      `Holdfast can't open the interface of ${agent.name} with -i: run it as a command, holdfast run -i -- ${agent.program}`,
     );
   const full =
     model?.includes("/") || provider === "" ? model : `${provider}/${model ?? agent.models[provider] ?? ""}`;

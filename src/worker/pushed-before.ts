@@ -47,7 +47,7 @@ export async function footingOf(
   if (!last || root === undefined || !(await contains(repo, root, baseRoot)))
     throw new HoldfastError(
       "tool_failed",
-      `${to.branch} was last pushed as ${pushed}, and this work does not stand on it: push to another branch`,
+      `${to.branch} was last pushed as ${pushed}, and this work is not based on it: push to another branch`,
     );
   return { parent: pushed, pushedTree: last.tree, root, atMs };
 }

@@ -111,7 +111,7 @@ describe("approvals and questions", () => {
     expect(granted).toMatchObject({
       status: 0,
       stdout: expect.stringContaining(": once, within ten minutes"),
-      stderr: expect.stringContaining("goes on"),
+      stderr: expect.stringContaining("continues"),
     });
     expect((await endedOf(home, id)).task).toMatchObject({ outcome: "unverified" });
     const data = await recordOf(home, id, "approval_granted");
@@ -165,7 +165,7 @@ describe("approvals and questions", () => {
     expect(listed).toContain("holdfast answer ques_1 TEXT");
     expect(await home.cli("answer", "ques_1", "the", "second")).toMatchObject({
       status: 0,
-      stderr: expect.stringContaining("goes on"),
+      stderr: expect.stringContaining("continues"),
     });
     await endedOf(home, session.id);
     expect(await recordOf(home, session.id, "question_answered")).toMatchObject({
@@ -183,7 +183,7 @@ describe("approvals and questions", () => {
     const two = await askFor(home, session, { tool: "git_push" });
     await session.pause("idle");
     expect(await home.cli("deny", one.approval)).toMatchObject({
-      stderr: expect.stringContaining("goes on"),
+      stderr: expect.stringContaining("continues"),
     });
     const dispatcher = await home.dispatcher();
     await shown(
@@ -192,7 +192,7 @@ describe("approvals and questions", () => {
       ({ task, turns, pid }) => turns === 2 && pid === null && task?.parked?.detail === two.approval,
     );
     expect(await home.cli("deny", two.approval)).toMatchObject({
-      stderr: expect.stringContaining("goes on"),
+      stderr: expect.stringContaining("continues"),
     });
     await endedOf(home, session.id);
   });

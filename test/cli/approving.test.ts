@@ -31,10 +31,10 @@ describe.skipIf(!hasSandbox || !hasScript)("holdfast run at a terminal", () => {
     using home = new HostHome({ "holdfast.yaml": "lanes: { pushing: { external: [git_push] } }\n" });
     const { bare, words } = pushing(home);
     await using terminal = new Terminal(home, words);
-    await terminal.shows("characters approve it once");
+    await terminal.shows("to approve it once");
     expect(terminal.screen).toContain(`file://${bare}`);
     terminal.type("000000\r");
-    await terminal.shows("this is not its fingerprint");
+    await terminal.shows("That does not match the fingerprint");
     expect(gitIn(bare, "for-each-ref")).toBe("");
     const { stdout } = await home.cli("approvals", "--json");
     const [{ id, fingerprint }] = JSON.parse(stdout);
@@ -52,7 +52,7 @@ describe.skipIf(!hasSandbox || !hasScript)("holdfast run at a terminal", () => {
     writeFileSync(home.join("push.yaml"), STEPS.replace("from-agent", faked));
     const command = [process.execPath, cliPath, ...words].join(" ");
     await using terminal = new Terminal(home, ["-c", `${command} | cat > /dev/null`], "sh");
-    await terminal.shows("characters approve it once");
+    await terminal.shows("to approve it once");
     const from = terminal.screen.indexOf("asked for by");
     const lines = terminal.screen.slice(from).split(/\r?\n/);
     const to = lines.findIndex((line) => line.startsWith("fingerprint "));
@@ -64,7 +64,7 @@ describe.skipIf(!hasSandbox || !hasScript)("holdfast run at a terminal", () => {
     using home = new HostHome({ "holdfast.yaml": "lanes: { pushing: { external: [git_push] } }\n" });
     const { bare, words } = pushing(home);
     await using terminal = new Terminal(home, words);
-    await terminal.shows("characters approve it once");
+    await terminal.shows("to approve it once");
     const typed = /fingerprint ([0-9a-f]{6})[0-9a-f]{58}/.exec(terminal.screen)?.[1] ?? "";
     terminal.type(`${typed}\r`);
     await terminal.shows("[persist]");

@@ -68,7 +68,9 @@ describe("an agent definition", () => {
     const { status, stderr } = await home.run("none", "[[look]]", "--agent", "fix-bo", ...wall);
     expect([status, stderr]).toEqual([
       2,
-      expect.stringContaining("there is no agent fix-bo: there are claude, opencode, gemini, goose, fix-bot"),
+      expect.stringContaining(
+        "unknown agent fix-bo; the known agents are claude, opencode, gemini, goose, fix-bot",
+      ),
     ]);
     expect((await home.holdfast("ls", "--json")).stdout).not.toContain("none");
   });

@@ -93,7 +93,7 @@ describe("a verb that ends a running agent", () => {
     await home.cli("branch", id);
     const kept = await inTerminal(home, ["rm", id], "n\n");
     expect(kept.status).toBe(130);
-    expect(kept.screen).toMatch(/1 turn, 1 task, [\d.]+ kB of the disk\n {2}branch holdfast\/\w+ stays/);
+    expect(kept.screen).toMatch(/1 turn, 1 task, [\d.]+ kB of disk space\n {2}branch holdfast\/\w+ stays/);
     expect((await inTerminal(home, ["rm", id], "y\n")).status).toBe(0);
     expect(existsSync(home.sessionDir(id))).toBe(false);
   });
@@ -119,7 +119,7 @@ describe("rm", () => {
     expect(several.status).toBe(5);
     expect(several.stdout).toMatch(
       new RegExp(
-        `^${label} removed: 1 turn, 1 task, [\\d.]+ kB of the disk\n {2}1 unread message\n {2}branch`,
+        `^${label} removed: 1 turn, 1 task, [\\d.]+ kB of disk space\n {2}1 unread message\n {2}branch`,
       ),
     );
     expect(several.stderr).toMatch(

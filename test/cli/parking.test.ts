@@ -129,7 +129,7 @@ describe("a parked task", () => {
       said += data.toString();
     });
     expect(await endedAs(home, due)).toEqual({ outcome: "unverified", insertions: 2 });
-    await until(() => said.includes(`${due} was parked until now, and goes on`));
+    await until(() => said.includes(`${due} was parked until now, and continues`));
     for (const id of [later, paused, killed, reached])
       expect(await dispatcher.show(id), said).toMatchObject({ standing: "parked", pid: null, crashes: 0 });
     expect(said).not.toMatch(/crash|can't be started/);

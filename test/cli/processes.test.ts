@@ -170,7 +170,7 @@ describe("the verbs of session processes", () => {
     const [status] = await once(first, "exit");
     expect([status, seen]).toEqual([
       130,
-      expect.stringContaining(`detached; the task goes on: holdfast attach ${home.labelOf(id)}`),
+      expect.stringContaining(`still running. Watch it: holdfast attach ${home.labelOf(id)}.`),
     ]);
     expect(await second).toMatchObject({ status: 0, stderr: expect.stringContaining("task=2") });
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:after`)).toBe("after");
@@ -274,7 +274,7 @@ describe.skipIf(!hasScript)("a task's terminal", () => {
       terminal.type("echo still-$((6*7))\r");
       await terminal.shows("still-42");
       terminal.type("\u001d");
-      await terminal.shows("detached; it goes on");
+      await terminal.shows("Detached; the program is still running");
       id = home.idOf(/holdfast attach ([\w-]+)/.exec(terminal.screen)?.[1] ?? "");
       await terminal.ended;
     }

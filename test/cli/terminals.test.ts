@@ -117,7 +117,7 @@ describe.skipIf(!hasScript)("windows on a terminal", () => {
       expect(window.screen, mode).toContain(`\u001b${mode}`);
     const shown = window.screen.length;
     window.type("\u001d");
-    await window.shows("detached; it goes on");
+    await window.shows("Detached; the program is still running");
     const left = window.screen.slice(shown);
     for (const mode of [
       "[?1049l",

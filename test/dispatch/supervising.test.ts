@@ -25,6 +25,6 @@ describe("a parked task whose time has come", () => {
       await supervisor.look();
       return isDone((await dispatcher.show(id)).task);
     });
-    expect(said).toContain(`${id} was parked until now, and goes on`);
+    expect(said).toContain(`${id} was parked until now, and continues`);
   });
 });

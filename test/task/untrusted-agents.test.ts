@@ -76,7 +76,7 @@ describe("trust-1 an agent definition that no person accepted", () => {
         expect((await home.holdfast("fork", "came", "--at", at, "--name", `fork-${at}`)).status).toBe(0);
         expect(await shown(`fork-${at}`)).toMatchObject({ definition: null, budget: { usd: 5, turns: 3 } });
         const woken = await home.holdfast("send", `fork-${at}`, "hi");
-        expect(woken.stdout + woken.stderr).not.toContain("goes on with the message");
+        expect(woken.stdout + woken.stderr).not.toContain("continues with the message");
       }
 
       const run = await home.holdfast("run", "--session", "came", "[[look]]");

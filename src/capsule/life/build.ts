@@ -141,7 +141,7 @@ export async function build(
         ...spec.stack.map((layer) => layerDir(repo, layer)),
       ];
       if (!needed.every((path) => existsSync(path)))
-        throw new HoldfastError("base_missing", "the base of the capsule was collected meanwhile", {
+        throw new HoldfastError("base_missing", "gc removed the base of the capsule in the meantime", {
           isCollected: true,
         });
       for (const commit of [spec.base, spec.lower]) if (commit !== null) await holdCommit(repo, commit);

@@ -43,7 +43,7 @@ async function restore(io: CapsuleIo, request: RestoreRequest, snapshot: string)
     if (commit !== null && !(await hasObject(repo, commit)))
       throw new HoldfastError(
         "base_missing",
-        `the snapshot stands on commit ${commit}, which is not in ${repo.checkout ?? repo.gitDir}`,
+        `the snapshot is based on commit ${commit}, which is not in ${repo.checkout ?? repo.gitDir}`,
         { base: commit },
       );
   const strategy = strategies[await chooseStrategy(io.homeDir, settings.strategy)];

@@ -79,7 +79,7 @@ async function assertMovable(
   if (await isMerged(repo, before))
     throw refused(
       branch,
-      "was merged, but this work stands on an earlier commit: rename or delete the branch",
+      "was merged, but this work is based on an earlier commit: rename or delete the branch",
     );
   return before;
 }

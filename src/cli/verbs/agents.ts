@@ -24,7 +24,7 @@ async function definedHere(home: Home): Promise<AgentDefinition[]> {
 export function command(): Command {
   return verb(
     "agents",
-    "List the agents that Holdfast knows: whether each is installed, which providers it can reach with the keys that were found, and what it was seen to do. holdfast run TEXT takes the first one that is installed and has a key, unless settings.yaml or --agent names another. The agent definitions of this repo's holdfast.yaml follow.",
+    "List the agents that Holdfast knows: whether each is installed, which providers it can reach with the keys that were found, and what it did when it was tested. holdfast run TEXT takes the first one that is installed and has a key, unless settings.yaml or --agent names another. The agent definitions of this repo's holdfast.yaml follow.",
     ["holdfast agents"],
   ).action(async (options: CommonOptions) => {
     const { home } = await openDispatcher(options, { create: true });

@@ -22,7 +22,7 @@ type Options = CommonOptions & { readonly yes?: boolean; readonly fingerprint?: 
 export function command(): Command {
   return verb(
     "approve",
-    "Approve one action of a session: exactly the one that is shown, once, within ten minutes. At a terminal, you confirm it by typing the first characters of its fingerprint. Each action is approved by itself.",
+    "Approve one action of a session: exactly the one that is shown, once, within ten minutes. At a terminal, you confirm it by typing the first characters of its fingerprint. You approve each action separately.",
     ["holdfast approve appr_01k", "holdfast approve appr_01k --yes --fingerprint 3f9a0c1b2d4e"],
   )
     .argument("<approval>", "the approval's id, or the first characters of it; holdfast approvals lists them")
@@ -70,7 +70,7 @@ async function typedFor(asked: AskedOfPerson): Promise<string> {
   const onInterrupt = () => stop.abort();
   process.once("SIGINT", onInterrupt);
   try {
-    const question = `approve ${aboutText(asked)}?\ntype its first ${TYPED_LENGTH} characters: `;
+    const question = `Approve ${aboutText(asked)}?\nType the first ${TYPED_LENGTH} characters of the fingerprint: `;
     return (await typed.ask(question, stop.signal, new Promise(() => {}))) ?? "";
   } finally {
     process.off("SIGINT", onInterrupt);
@@ -80,5 +80,5 @@ async function typedFor(asked: AskedOfPerson): Promise<string> {
 
 function wrong({ id }: AskedOfPerson): HoldfastError {
   process.exitCode = exitStatus.refused;
-  return new HoldfastError("grant_invalid", `this is not the fingerprint of ${id}; nothing was changed`);
+  return new HoldfastError("grant_invalid", `that is not the fingerprint of ${id}; nothing was changed`);
 }

@@ -19,7 +19,7 @@ export function command(): Command {
     .argument("<session>", SESSION_HELP)
     .option(
       "--reviewed",
-      "you have looked at the work, or at the agent's commits: publish them although something in them needs a review",
+      "publish work (or, with --commits, commits) that was held for review: you have looked at it",
     )
     .option(
       "--commits [branch]",

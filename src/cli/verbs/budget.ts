@@ -15,7 +15,7 @@ const PRECISION: Readonly<Record<BudgetLimit, number>> = { tokens: 0, usd: 4, mi
 export function command(): Command {
   return verb(
     "budget",
-    "Show what a session may spend, what it has spent, and what is left. With --raise, raise its limits, also while it runs: a request that the budget held goes through, and a task that was parked for it goes on.",
+    "Show what a session may spend, what it has spent, and what is left. With --raise, raise its limits, even while it runs: a request that the budget held is sent, and a task that was parked for the budget continues.",
     ["holdfast budget fix-login", "holdfast budget fix-login --raise usd=5,turns=10"],
   )
     .argument("<session>", SESSION_HELP)
@@ -31,8 +31,9 @@ export function command(): Command {
       if (!raise) return tell(named, await dispatcher.show(named.id, scope(options)), options);
       const { state, process } = await dispatcher.raiseBudget(named.id, raise, scope(options));
       tell(named, state, options);
-      if (process === "in line") note(`it waits in line: holdfast show ${named.label} says why`);
-      else if (process === "started" || process === "there") note(`${named.label} goes on`);
+      if (process === "in line")
+        note(`${named.label} is waiting for a free place: holdfast show ${named.label} says why`);
+      else if (process === "started" || process === "there") note(`${named.label} continues`);
     });
 }
 
@@ -62,7 +63,7 @@ function tell({ id, label }: NamedSession, state: Budgeted, options: Options): v
   ]);
   if (parked) say(`task ${state.task?.number} is parked: ${parkedText(parked)}`);
   const [first] = reached;
-  if (first !== undefined) note(`to let it go on: holdfast budget ${label} --raise ${first}=AMOUNT`);
+  if (first !== undefined) note(`to continue it: holdfast budget ${label} --raise ${first}=AMOUNT`);
 }
 
 /** `usd=5,turns=10`. */

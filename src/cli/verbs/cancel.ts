@@ -6,7 +6,7 @@ import { SESSION_HELP, sessionOf } from "../which-session.ts";
 export function command(): Command {
   return verb(
     "cancel",
-    "Cancel a task of a session. A task that waits in the queue is removed from it, also while the session is paused. A task that runs is interrupted, and one that is parked is ended; the work of both is kept.",
+    "Cancel a task of a session. A waiting task is removed from the queue, even while the session is paused. A running task is interrupted, and a parked task is ended; the work of both is kept.",
     ["holdfast cancel fix-login 4fq0c2"],
   )
     .argument("<session>", SESSION_HELP)

@@ -89,7 +89,7 @@ async function tour(guide: Guide, dispatcher: Dispatcher, directory: string): Pr
   await untilSaid(dispatcher, victim, half, "working");
   await list(guide, home);
 
-  guide.step("One session is killed in the middle of a command (SIGKILL); the others go on");
+  guide.step("One session is killed in the middle of a command (SIGKILL); the others continue");
   await dispatcher.send(victim, "a message that must not get lost");
   await untilShown(dispatcher, victim, ({ unread }) => unread === 1);
   for (const pid of processesOf(dispatcher, [victim])) endIfThere(pid);
@@ -139,7 +139,7 @@ async function tour(guide: Guide, dispatcher: Dispatcher, directory: string): Pr
     .catch((error: Error) => error.message);
   guide.tell(`  ${String(denied)}`);
 
-  guide.step("The session moves to another home, is checked on arrival, and goes on there with its files");
+  guide.step("The session moves to another home, is checked on arrival, and continues there with its files");
   const file = join(directory, "moved.holdfast");
   const { head, files } = await home.exportSession(victim, file);
   const elsewhere = await openHoldfast({ home: join(directory, "other") });

@@ -7,11 +7,11 @@ import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 type Options = CommonOptions & { readonly why?: string };
 
 export function command(): Command {
-  return verb("deny", "Refuse an action that a session asks for. The agent is told the reason.", [
+  return verb("deny", "Deny an action that a session requests. The agent gets the reason.", [
     'holdfast deny appr_01k --why "push to a branch of your own"',
   ])
     .argument("<approval>", "the approval's id, or the first characters of it; holdfast approvals lists them")
-    .option("--why <text>", "the reason, which the agent is told")
+    .option("--why <text>", "the reason that the agent gets")
     .action(async (prefix: string, options: Options) => {
       const dispatcher = await openDispatcher(options);
       const requests = new Requests(dispatcher);

@@ -17,7 +17,7 @@ const AS_THEY_ARE =
 export function command(): Command {
   return verb(
     "export",
-    "Write a whole session into one file, with a manifest of hashes: history, files, HOME, unread messages, artifacts. Credentials are not in it. Files of its HOME in which a secret is found are left out, and named.",
+    "Write a whole session into one file, with a manifest of hashes: history, files, HOME, unread messages, artifacts. The file contains no credentials. Holdfast leaves out files of HOME in which it finds a secret, and names them.",
     [
       "holdfast export fix-login",
       "holdfast export fix-login -o login-timeout.holdfast",
@@ -26,7 +26,7 @@ export function command(): Command {
   )
     .argument("<session>", SESSION_HELP)
     .option("-o, --output <file>", "the file to write (default: <session>.holdfast in this directory)")
-    .option("--with-home", "include all of HOME, also the files in which a secret is found")
+    .option("--with-home", "include all of HOME, even files in which a secret is found")
     .action(async (prefix: string, options: Options) => {
       const home = await openHome(options);
       const { id, label } = await sessionOf(home, prefix, options);
@@ -49,7 +49,7 @@ export function command(): Command {
 function tellMissing({ leftOut, missing }: Exported): void {
   for (const { path, rules } of leftOut.slice(0, NAMED))
     note(`left out of HOME: ${printable(path)} (${rules.map(printable).join(", ")})`);
-  if (leftOut.length > NAMED) note(`left out of HOME: ${plural(leftOut.length - NAMED, "file")} more`);
+  if (leftOut.length > NAMED) note(`left out of HOME: ${plural(leftOut.length - NAMED, "more file")}`);
   if (leftOut.length > 0) note("to include them: --with-home");
   for (const { what, why } of missing) note(`not in the export: ${printable(what)}: ${why}`);
 }

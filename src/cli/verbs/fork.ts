@@ -9,7 +9,7 @@ type Options = CommonOptions & { readonly at?: number; readonly name?: string; r
 export function command(): Command {
   return verb(
     "fork",
-    "Make a new session with the history and the files of another up to a turn. It inherits no approvals and no token, and has spent nothing.",
+    "Make a new session with the history and the files of another session up to a turn. The fork inherits no approvals and no token, and has spent nothing.",
     ["holdfast fork fix-login", 'holdfast fork fix-login --at 3 --title "the other way"'],
   )
     .argument("<session>", SESSION_HELP)

@@ -16,7 +16,7 @@ type Options = CommonOptions &
 export function command(): Command {
   const handoff = verb(
     "handoff",
-    "Give a session's files to a person, in an ordinary directory with a git of its own. --return takes them back: what the person changed becomes a turn of the session. Asks before it ends a running agent.",
+    "Give a session's files to a person, in an ordinary directory with a git repository of its own. --return takes them back: what the person changed becomes a turn of the session. Asks before it ends a running agent.",
     [
       "holdfast handoff fix-login",
       "holdfast handoff fix-login --to ~/fix",
@@ -27,7 +27,7 @@ export function command(): Command {
     .argument("<session>", SESSION_HELP)
     .option(
       "--to <dir>",
-      "the directory to write (default: one beside the repo); with --return, where the files are now",
+      "the directory to write (default: one next to the repo); with --return, where the files are now",
     )
     .option("--person <name>", "who gets them (default: your user name)")
     .option("--return", "take the files back, with what the person changed")

@@ -12,7 +12,7 @@ type Options = CommonOptions & { readonly repo?: string };
 export function command(): Command {
   return verb(
     "import",
-    "Import a session from a file that holdfast export wrote. The whole file is checked first. The session is then paused, and yours.",
+    "Import a session from a file that holdfast export wrote. The whole file is checked first. The imported session is paused, and belongs to you.",
     ["holdfast import login-timeout.holdfast --repo ."],
   )
     .argument("<file>", "the exported file")

@@ -4,11 +4,9 @@ import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 export function command(): Command {
-  return verb(
-    "interrupt",
-    "End the turn that is open in a session. The work is kept, and the session goes on.",
-    ["holdfast interrupt fix-login"],
-  )
+  return verb("interrupt", "End the open turn of a session. The work is kept, and the session continues.", [
+    "holdfast interrupt fix-login",
+  ])
     .argument("<session>", SESSION_HELP)
     .action(async (prefix: string, options: CommonOptions) => {
       const dispatcher = await openDispatcher(options);

@@ -6,10 +6,11 @@ import { SESSION_HELP, sessionOf } from "../which-session.ts";
 type Options = CommonOptions & { readonly undo?: boolean };
 
 export function command(): Command {
-  return verb("keep", "Keep a session, however old it is: neither retention nor gc archives or deletes it.", [
-    "holdfast keep fix-login",
-    "holdfast keep fix-login --undo",
-  ])
+  return verb(
+    "keep",
+    "Protect a session from retention and gc: neither archives or deletes it, however old it is.",
+    ["holdfast keep fix-login", "holdfast keep fix-login --undo"],
+  )
     .argument("<session>", SESSION_HELP)
     .option("--undo", "allow retention and gc to archive or delete it again")
     .action(async (prefix: string, options: Options) => {

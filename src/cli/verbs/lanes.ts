@@ -15,7 +15,7 @@ const WIDTH = 9;
 export function command(): Command {
   return homeVerb(
     "lanes",
-    "Show what tasks of this repo may do: each lane in plain words, both those that come with Holdfast and those of holdfast.yaml. holdfast run --lane chooses the lane of a task. What holdfast.yaml asks for and you have not accepted is listed, but has no effect.",
+    "Show what tasks of this repo may do: each lane in plain words, both those that come with Holdfast and those of holdfast.yaml. holdfast run --lane chooses the lane of a task. Requests of holdfast.yaml that you have not accepted are listed, but have no effect.",
     ["holdfast lanes", "holdfast lanes --repo ../app --json"],
   )
     .option("--repo <dir>", "the repo (default: where you are)")

@@ -38,7 +38,7 @@ const REDRAW = "\u001b[H\u001b[J";
 export function command(): Command {
   return verb(
     "ls",
-    "List sessions, oldest first: how each stands, and what it has done. Closed and archived sessions are left out unless you give --all.",
+    "List sessions, oldest first, each with its state and what it has done. Closed and archived sessions are left out unless you give --all.",
     [
       "holdfast ls",
       "holdfast ls --repo . --watch",

@@ -21,7 +21,7 @@ type Options = CommonOptions &
 export function command(): Command {
   return verb(
     "merge",
-    "Merge a session's branch into a branch of yours. The session's commits are put on the tip of your branch, the checks run on the result, and then your branch moves forward. If a clean checkout is on that branch, it is updated, too. Merges into one repo wait for each other. A conflict changes nothing; with --resolve, the session's agent, or the command after --, gets a task that begins with the conflict.",
+    "Merge a session's branch into a branch of yours. The session's commits are put on the tip of your branch, the checks run on the result, and then your branch moves forward. If a clean checkout is on that branch, it is updated, too. Merges into the same repo run one at a time. A conflict changes nothing; with --resolve, the session's agent, or the command after --, gets a task that begins with the conflict.",
     [
       "holdfast merge fix-login",
       "holdfast merge fix-login --into develop --squash",
@@ -39,7 +39,7 @@ export function command(): Command {
     .option("--squash", "merge the work as one commit")
     .option(
       "--keep-commits",
-      "merge the commits that the agent itself made, in place of one commit for each task; what it did not commit becomes one more",
+      "merge the commits that the agent itself made, instead of one commit for each task; what it did not commit becomes one more commit",
     )
     .option("--reviewed", "with --keep-commits: you have looked at the agent's commits")
     .option("--no-verify", "do not run the checks; the session's record notes that")
@@ -81,8 +81,8 @@ export function command(): Command {
 
 function assertTogether({ squash, keepCommits, reviewed, resolve }: Options): void {
   if (keepCommits && squash)
-    throw new HoldfastError("usage", "--keep-commits and --squash exclude each other: choose one");
+    throw new HoldfastError("usage", "--keep-commits and --squash can't be used together");
   if (keepCommits && resolve)
-    throw new HoldfastError("usage", "--keep-commits and --resolve exclude each other: choose one");
+    throw new HoldfastError("usage", "--keep-commits and --resolve can't be used together");
   if (reviewed && !keepCommits) throw new HoldfastError("usage", "--reviewed needs --keep-commits");
 }

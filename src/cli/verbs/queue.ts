@@ -9,7 +9,7 @@ const ASKED_CHARS = 60;
 export function command(): Command {
   return verb(
     "queue",
-    "List the tasks that wait in a session, in the order in which they will begin: higher priorities first, then older ones.",
+    "List the tasks that wait in a session, in the order in which they will begin: higher priorities first, then the oldest.",
     ["holdfast queue fix-login", "holdfast queue fix-login --json"],
   )
     .argument("<session>", SESSION_HELP)

@@ -9,7 +9,7 @@ type Options = CommonOptions & { readonly onto?: string };
 export function command(): Command {
   return verb(
     "rebase",
-    "Rebase a session that is not merged onto a branch of yours: its commits are put on the tip of that branch, and its files are brought up to date. The old tip of its branch is kept. A conflict changes nothing.",
+    "Rebase an unmerged session onto a branch of yours: Holdfast puts its commits on the tip of that branch, and brings its files up to date. The old tip of the session's branch is kept. A conflict changes nothing.",
     ["holdfast rebase fix-login", "holdfast rebase fix-login --onto develop"],
   )
     .argument("<session>", SESSION_HELP)

@@ -17,7 +17,7 @@ type Options = CommonOptions & BudgetOptions & { readonly takeOver?: boolean };
 export function command(): Command {
   const resume = verb(
     "resume",
-    "Make a session ready to go on after a pause, a close, an archive or a crash. If a task of it is parked, the task goes on.",
+    "Resume a session after a pause, a close, an archive or a crash. If one of its tasks is parked, that task continues.",
     [
       "holdfast resume fix-login",
       "holdfast resume fix-login --budget-usd 10",
@@ -39,14 +39,14 @@ export function command(): Command {
     if (tornBytes > 0)
       note(`${tornBytes} bytes of an unfinished write, never acknowledged, were set aside in ${brokenFile}`);
     if (options.json) return sayJson(await dispatcher.show(id, scope(options)));
-    if (process === "there") return say(`${label} goes on: its process was still running`);
+    if (process === "there") return say(`${label} continues: its process was still running`);
     say(`${label} resumed at turn ${state.turns}`);
     if (process === "none" && state.repo !== null)
-      note(`no task is under way in it: holdfast run --session ${label} gives it one`);
-    if (process === "in line") note(`it waits in line: holdfast show ${label} says why`);
+      note(`It has no unfinished task. To give it one: holdfast run --session ${label}`);
+    if (process === "in line") note(`It is waiting for a free place: holdfast show ${label} says why`);
     if (process === "started")
       note(
-        `its process is running: holdfast attach ${label} shows it, and holdfast retry ${label} runs a task that was cut off again`,
+        `Its process is running: holdfast attach ${label}. To run an interrupted task again: holdfast retry ${label}.`,
       );
   });
 }

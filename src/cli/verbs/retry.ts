@@ -11,7 +11,7 @@ type Options = CommonOptions & EnvironmentOptions & LaneOptions & { readonly det
 export function command(): Command {
   const retry = verb(
     "retry",
-    "Run the last task of a session again: the same command, from the same base, in the same lane, in a fresh capsule. It gets the variables that the task was given by name, with the values that they have now. If the task was first asked for in another session (the parent of a fork, or an imported session), name them with --env. What the last attempt left is in its snapshot. Refused while a task runs or waits in the session.",
+    "Run the last task of a session again: the same command, from the same base, in the same lane, in a fresh capsule. It gets the variables that the task was given by name, with the values that they have now. If the task was first asked for in another session (the parent of a fork, or an imported session), name them with --env. What the last attempt left stays in its snapshot. A session with a running or waiting task is refused.",
     ["holdfast retry fix-login", "holdfast retry fix-login --detach"],
   )
     .argument("<session>", SESSION_HELP)

@@ -8,7 +8,7 @@ type Options = CommonOptions & { readonly to: number };
 export function command(): Command {
   return verb(
     "rewind",
-    "Take a session back to the end of a turn, in place: its files, its HOME and its conversation. The later turns stay in the journal, with their checkpoints: to undo a rewind, rewind to the turn that the session was at. The queue, the inbox, credentials and what was spent stay as they are. Turn numbers are not used again.",
+    "Take a session back to the end of a turn, in place: its files, its HOME and its conversation. The later turns stay in the journal, with their checkpoints: to undo a rewind, rewind to the turn that the session was at. The queue, the inbox, credentials and what was spent stay as they are. Turn numbers are never reused.",
     ["holdfast rewind fix-login --to 3", "holdfast rewind fix-login --to 0"],
   )
     .argument("<session>", SESSION_HELP)

@@ -26,7 +26,7 @@ export function command(): Command {
     )
     .option(
       "--force",
-      "do not ask, and remove also a session that has unpublished work, has a running agent, is kept, is handed off or is damaged",
+      "do not ask, and also remove a session that has unpublished work, has a running agent, is kept, is handed off or is damaged",
     )
     .action(async (prefixes: readonly string[], options: Options) => {
       const dispatcher = await openDispatcher(options);
@@ -56,7 +56,7 @@ async function one(dispatcher: Dispatcher, prefix: string, options: Options): Pr
     const { isRunning } = await dispatcher.underWay(id, scope(options));
     for (const line of [
       headOf(label, plan),
-      ...detailsOf(plan, "goes"),
+      ...detailsOf(plan, "will be deleted"),
       ...(isRunning ? ["its agent is running"] : []),
     ])
       note(line);
@@ -65,17 +65,17 @@ async function one(dispatcher: Dispatcher, prefix: string, options: Options): Pr
   const gone = await dispatcher.remove(id, { ...stopping(options, label), ...removal });
   if (options.json) return sayJson(gone);
   say(`${label} removed: ${sizeOf(gone)}`);
-  for (const line of detailsOf(gone, "went")) say(line);
+  for (const line of detailsOf(gone, "was deleted")) say(line);
 }
 
 const sizeOf = ({ turns, tasks, bytes: size }: Removal) =>
-  `${plural(turns, "turn")}, ${plural(tasks, "task")}, ${bytes(size)} of the disk`;
+  `${plural(turns, "turn")}, ${plural(tasks, "task")}, ${bytes(size)} of disk space`;
 
 const headOf = (label: string, plan: Removal) =>
   `${label}${plan.title === null ? "" : ` (${clip(plan.title, TITLE_LENGTH)})`}: ${sizeOf(plan)}`;
 
 /** What a person may want to know about a session before and after it is removed. */
-function detailsOf(removal: Removal, going: "goes" | "went"): string[] {
+function detailsOf(removal: Removal, going: "will be deleted" | "was deleted"): string[] {
   const { unpublished, unread, queued, forks, branches } = removal;
   return [
     ...unpublished.map((text) => `  unpublished: ${text}`),

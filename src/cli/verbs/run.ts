@@ -30,7 +30,7 @@ import { assertWindow } from "../window.ts";
 export function command(): Command {
   const run = verb(
     "run",
-    "Give an agent a task in plain words, or run a command as a task. The task runs sandboxed in a capsule of its own, starts in the directory that you are in, and ends with a checkpoint. What it changed becomes one commit on the session's branch; your checkout is not touched. The task goes on when this terminal closes. Ctrl-C interrupts it; a second Ctrl-C detaches and leaves it running.",
+    "Give an agent a task in plain words, or run a command as a task. The task runs sandboxed in a capsule of its own, starts in the directory that you are in, and ends with a checkpoint. What it changed becomes one commit on the session's branch; your checkout is not touched. The task continues if this terminal closes. Ctrl-C interrupts it; a second Ctrl-C detaches and leaves it running.",
     [
       'holdfast run "fix the login timeout"',
       'holdfast run --session fix-login --continue "and add a test"',
@@ -56,21 +56,18 @@ export function command(): Command {
     .option("--model <name>", "the model to use; PROVIDER/MODEL for an agent with several providers")
     .option(
       "--continue",
-      "with --session: go on in the conversation of its last task (default: a fresh conversation, which is told what happened)",
+      "with --session: continue the conversation of its last task (default: a new conversation that starts with a summary of the session)",
     )
     .option(
       "--session <id>",
-      "run a new task in this session, on the files that its last one left; it is queued while another one runs (default: a new session)",
+      "run a new task in this session, on the files that its last task left; if another task is running, the new one is queued (default: a new session)",
     )
     .option("--repo <dir>", "the repo (default: the one that you are in)")
     .option(
       "--base <ref>",
-      "begin clean with this commit, for example origin/main (default: what the session's last task left, else base of holdfast.yaml, else HEAD)",
+      "start from this commit, for example origin/main, without the files of earlier tasks (default: what the session's last task left, else base of holdfast.yaml, else HEAD)",
     )
-    .option(
-      "--fresh",
-      "begin clean with base of holdfast.yaml, else with HEAD, and not with what the session's last task left",
-    )
+    .option("--fresh", "start from base of holdfast.yaml, else from HEAD, without the files of earlier tasks")
     .option("--name <name>", "the name of the new session and of its branch (default: made from the title)")
     .option("--title <text>", "what the session is about (default: the task's words or command)")
     .option("-d, --detach", "do not wait for the task: print the session's name and return")
@@ -85,11 +82,15 @@ export function command(): Command {
       "tasks with a higher priority begin earlier, in the session's queue and in the line of all sessions (default: 0)",
       parsePriority,
     )
-    .option("--max-memory <mb>", "wait while all agents together use more than this", parsePositiveCount)
-    .option("--max-sessions <n>", "wait while this many sessions run", parsePositiveCount)
+    .option(
+      "--max-memory <mb>",
+      "wait while all agents together use more memory than this",
+      parsePositiveCount,
+    )
+    .option("--max-sessions <n>", "wait while this many sessions are running", parsePositiveCount)
     .option(
       "--exit-code",
-      "exit with the command's own exit status, or 128 plus the number of the signal that ended it; a status from 1 to 255 can then be the command's or Holdfast's",
+      "exit with the command's own exit status, or 128 plus the number of the signal that ended it; a status from 1 to 255 may then come from the command or from Holdfast",
     )
     .option(
       "--no-sandbox",
@@ -240,7 +241,7 @@ async function lookAt(
     say(label);
     await tellUnseen({ unseen }, options);
     return note(
-      `the task goes on without this terminal: holdfast attach ${label} shows it live, holdfast log ${label} what happened`,
+      `The task runs in the background. Watch it: holdfast attach ${label}. Its history: holdfast log ${label}.`,
     );
   }
   const wasShown = spec.agent.input === "terminal";

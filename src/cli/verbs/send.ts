@@ -17,7 +17,7 @@ type Options = CommonOptions & {
 export function command(): Command {
   return verb(
     "send",
-    "Send a message to a session's agent. When this command returns, the message is on disk; the session takes it in once. If the session is at rest and its last task was an agent's, the agent starts again with the message; if the agent has ended and its work is still being checked or saved, the command waits for that first. An agent in a terminal (run -i) does not read messages: use --type, which types the text into its terminal and presses Enter.",
+    "Send a message to a session's agent. When this command returns, the message is on disk; it is delivered once. If the session is at rest and its last task was an agent's, the agent starts again with the message; if the agent has ended and its work is still being checked or saved, the command waits for that first. An agent in a terminal (run -i) does not read messages: use --type, which types the text into its terminal and presses Enter.",
     [
       "holdfast send fix-login 'the tests are in test/auth'",
       "holdfast send --from review fix-login 'your turn'",
@@ -26,7 +26,7 @@ export function command(): Command {
   )
     .argument("<session>", SESSION_HELP)
     .argument("<text>", "the text of the message; - reads it from standard input")
-    .option("--from <session>", "send it in the name of another session of yours (default: you)")
+    .option("--from <session>", "send it as another session of yours (default: as you)")
     .option(
       "--id <id>",
       "the message's id, msg_…; a message that is sent twice with the same id arrives once",
@@ -63,7 +63,7 @@ export function command(): Command {
         ...scope(options),
         onWait: () =>
           note(
-            `the agent of ${label} has ended, and its work is being saved: after that it goes on with the message`,
+            `The agent of ${label} has finished and its work is being saved. It will then start again with your message.`,
           ),
       };
       const isLeft = mayWake && (await isLeftUnread(dispatcher.home, id, sent.message, wait));
@@ -71,7 +71,7 @@ export function command(): Command {
       if (options.json) return sayJson({ session: id, ...sent, isWoken });
       say(sent.message);
       if (!sent.isNew) return note(`${sent.message} was sent before: nothing was sent now`);
-      if (isWoken) return note(`${label} goes on with the message: holdfast attach ${label} shows it`);
+      if (isWoken) return note(`${label} continues with the message. Watch it: holdfast attach ${label}`);
       if (!sent.isHeard || isLeft)
         note(`${label} is at rest: the message is on disk, and its next task takes it in`);
       if (dispatcher.processOf(id)?.terminal)

@@ -15,7 +15,7 @@ const MEGABYTE = 1024 * 1024;
 export function command(): Command {
   return homeVerb(
     "serve",
-    "Run the server for a home, and answer its API. It resumes sessions that crashed, starts those that wait, carries messages between sessions, and archives old sessions. Sessions do not depend on it: they go on when it ends.",
+    "Run the supervisor and the HTTP API of a home. It resumes sessions that crashed, starts those that wait, delivers messages between sessions, and archives old sessions. Sessions do not depend on it: they continue when it ends.",
     ["holdfast serve", "holdfast serve --listen 127.0.0.1:7070", "holdfast serve --max-sessions 8"],
   )
     .option(

@@ -18,7 +18,7 @@ import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 export function command(): Command {
   return verb(
     "show",
-    "Show a session: what it is, how it stands, and what you can do next. The disk use does not count its snapshots, because they share their bytes with those of other sessions.",
+    "Show what a session is, its state, and what you can do next. The disk use does not count its snapshots, because they share their bytes with those of other sessions.",
     ["holdfast show fix-login", "holdfast show fix-login/2 --json"],
   )
     .argument("<session>", TASK_HELP)

@@ -22,7 +22,7 @@ export function command(): Command {
       "--failed",
       "tear down every session of yours, of any repo, whose last task failed, was cancelled or was interrupted, and that is neither running nor closed",
     )
-    .option("--drop-ignored", "tear it down although ignored files beyond max_ignored_mb are lost")
+    .option("--drop-ignored", "tear it down even if ignored files over max_ignored_mb are lost")
     .action(async (prefix: string | undefined, options: Options) => {
       if ((prefix === undefined) !== Boolean(options.failed))
         throw new HoldfastError("usage", "name a session, or give --failed");

@@ -23,7 +23,7 @@ type Options = CommonOptions & {
 export function command(): Command {
   return homeVerb(
     "trust",
-    "Show what a repo's holdfast.yaml asks for beyond what a task may do by default, and accept it. It can ask for hosts (of lanes, set-up and checks), files of your checkout, a wider default lane, tools of its own, MCP servers, an approval without external, and for an agent: variables of yours, a wider lane or a higher budget. These take effect only after you accept them here. You accept it for this repo on this machine, until the file asks for something else.",
+    "Show what a repo's holdfast.yaml asks for beyond what a task may do by default, and accept it. It can ask for hosts (of lanes, set-up and checks), files of your checkout, a wider default lane, tools of its own, MCP servers, external tools without asking you, and for an agent: variables of yours, a wider lane or a higher budget. These take effect only after you accept them here. You accept it for this repo on this machine, until the file asks for something else.",
     ["holdfast trust", "holdfast trust --yes", "holdfast trust --list", "holdfast trust --forget"],
   )
     .option("--repo <dir>", "the repo", ".")
@@ -40,7 +40,7 @@ export function command(): Command {
     )
     .action(async (options: Options) => {
       if ([options.yes, options.list, options.forget].filter(Boolean).length > 1)
-        throw new HoldfastError("usage", "--yes, --list and --forget exclude each other: choose one");
+        throw new HoldfastError("usage", "--yes, --list and --forget can't be used together");
       const dispatcher = await openDispatcher(options, { create: true });
       if (options.list) return list(dispatcher, options);
       if (options.forget) return forget(dispatcher, options);

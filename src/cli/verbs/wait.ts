@@ -10,7 +10,7 @@ type Options = CommonOptions & { readonly timeout?: number };
 export function command(): Command {
   return verb(
     "wait",
-    "Wait until each of the sessions has no task that runs or waits, and print how its last task ended. A task that is parked until a certain time is waited for; a task that is parked until a person acts is not. Exits with the first status that is not 0: 1 failed, 3 needs a review or a key, 7 budget or usage limit, 130 cancelled or interrupted; see docs/errors.md.",
+    "Wait until each session has no running or waiting task, and print how its last task ended. It waits for a task that is parked until a set time, but not for a task that needs a person. Exits with the first status that is not 0: 1 failed, 3 needs a review or a key, 7 budget or usage limit, 130 cancelled or interrupted; see docs/errors.md.",
     [
       "holdfast wait fix-login",
       "holdfast wait fix-login other-way",
@@ -54,7 +54,7 @@ export function command(): Command {
       } finally {
         if (timer) clearTimeout(timer);
       }
-      if (stop.signal.aborted) note("stopped waiting before all of them were done; the sessions go on");
+      if (stop.signal.aborted) note("stopped waiting before all of them were done; the sessions continue");
       process.exitCode = status ?? exitStatus.done;
     });
 }

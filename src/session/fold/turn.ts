@@ -108,7 +108,10 @@ export function refusalWhileOpen(openTurn: OpenTurn | null): HoldfastError | und
 
 function refusalWhileParked(task: TaskState | null): HoldfastError | undefined {
   return task?.parked
-    ? refuse("illegal_transition", `task ${task.number} is parked: it has to go on before a turn can begin`)
+    ? refuse(
+        "illegal_transition",
+        `task ${task.number} is parked: it has to continue before a turn can begin`,
+      )
     : undefined;
 }
 

@@ -47,8 +47,8 @@ export async function locateDamage(
   const whose = one.isHome ? "HOME" : "the files";
   const advice =
     wholeTurn > 0
-      ? `go on from turn ${wholeTurn}, whose files are whole: holdfast fork ${id} --at ${wholeTurn}`
-      : `no earlier turn has files that are whole: holdfast fork ${id} --at 0 begins anew`;
+      ? `continue from turn ${wholeTurn}, whose files are whole: holdfast fork ${id} --at ${wholeTurn}`
+      : `no earlier turn has files that are whole: holdfast fork ${id} --at 0 starts over`;
   return new HoldfastError(
     "snapshot_invalid",
     `snapshot ${one.commit} of session ${id} (${whose} of turn ${turn}) is damaged, in ${join(home.dir, store.path)}: ${bad.get(one.commit)}; ${advice}`,

@@ -139,7 +139,7 @@ export async function takeBack(room: Room, options: TakeBackOptions = {}): Promi
     const command = `holdfast handoff ${session.state.name ?? session.id} --return`;
     throw new HoldfastError(
       "file_unwritable",
-      `${directory} is ${what}: ${command} --to DIR takes the files from elsewhere, ${command} --unchanged goes on without them`,
+      `${directory} is ${what}: ${command} --to DIR takes the files from elsewhere, ${command} --unchanged continues without them`,
       { path: directory },
     );
   }

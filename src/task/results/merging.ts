@@ -86,7 +86,7 @@ export async function mergeWork(room: Room, options: Asked): Promise<MergedWork>
     );
   await settleLast(room);
   if (options.isKept && options.isSquashed)
-    throw new HoldfastError("usage", "--keep-commits and --squash exclude each other: give one of them");
+    throw new HoldfastError("usage", "--keep-commits and --squash can't be used together");
   // All refusals come before anything is waited for.
   const { from } = await workOf(room);
   const { branch, tip } = await findTarget(repo, options.into);

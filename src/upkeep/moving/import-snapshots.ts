@@ -64,7 +64,7 @@ async function assertFiles(
       if (commit !== null && !(await hasObject(repo, commit)))
         throw new HoldfastError(
           "base_missing",
-          `its files stand on commit ${commit}, which is not in ${path}: push that commit, or the session's branch, from the repo where it was exported; if the task began with uncommitted changes (--dirty), no other repo has the commit`,
+          `its files are based on commit ${commit}, which is not in ${path}: push that commit, or the session's branch, from the repo where it was exported; if the task began with uncommitted changes (--dirty), no other repo has the commit`,
           { base: commit },
         );
   }
