@@ -121,11 +121,11 @@ export interface Message {
 
 /** The session's inbox, as its agent sees it. */
 export interface Messages {
-  /** The oldest message that the agent has not confirmed. Waits for one, at most this long. */
+  /** Returns the oldest message that the agent has not confirmed. Waits for one, at most this long. */
   next(waitMs: number, gone: AbortSignal): Promise<Message | undefined>;
-  /** The agent confirms the message. */
+  /** Confirms that the agent has read the message. */
   entered(message: string): Promise<void>;
-  /** From now on each message is written to this input, one per line. */
+  /** Starts writing each message to this input, one per line. */
   open(input: Writable): void;
   /** Stops writing messages to the input. */
   close(): Promise<void>;
@@ -243,9 +243,9 @@ export interface Workplace {
   readonly isGoingOn: boolean;
   /** The session's last conversation with this agent, and whether this task's request is already in it. */
   conversationOf(agent: string): { readonly id: string; readonly isAtThisTask: boolean } | undefined;
-  /** Records that this conversation is held from now on. */
+  /** Records that the agent uses this conversation from now on. */
   beginConversation(agent: string, conversation: Conversation): Promise<void>;
-  /** Calls of the conversation's last turns, back to one that ended by itself; oldest first. */
+  /** Lists the calls of the conversation's last turns, back to a turn that ended by itself; oldest first. */
   cutCalls(): Promise<readonly CutCall[]>;
   /**
    * A summary of the session so far, for an agent that does not know it; undefined when there is nothing to

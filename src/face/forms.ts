@@ -86,7 +86,7 @@ export const beginForm = z.strictObject({ session: z.optional(newSessionForm), t
 
 export const messageForm = z.strictObject({
   // The inbox limits the length.
-  text: described(z.string().check(z.minLength(1)), "What the agent is told."),
+  text: described(z.string().check(z.minLength(1)), "The text that the agent gets."),
   id: named("`msg_…`: a message that is sent again under the same id arrives once."),
   from: named("The id of the session that sends it; without one, the user does."),
   wake: flag(
@@ -142,7 +142,7 @@ export const limitsForm = z.strictObject({
 export const grantForm = z.strictObject({
   fingerprint: described(line(), "The whole fingerprint of the action."),
 });
-export const denyForm = z.strictObject({ reason: described(text(), "What the agent is told.") });
+export const denyForm = z.strictObject({ reason: described(text(), "The text that the agent gets.") });
 export const answerForm = z.strictObject({ text: described(text(), "The answer to the question.") });
 export const noFields = z.strictObject({});
 

@@ -35,7 +35,7 @@ export interface HoldfastOptions {
 
 /** What a session is opened with. */
 export interface OpenOptions {
-  /** Exactly this name. Without one, the session is called after its title. */
+  /** Exactly this name. Without one, the session is named after its title. */
   readonly name?: string;
   /** What the session is about. */
   readonly title?: string;
@@ -61,7 +61,7 @@ export interface SessionFilter {
   readonly repo?: string;
   /** Sessions with all of these tags. */
   readonly tags?: readonly string[];
-  /** Sessions with all of these names, and these texts. */
+  /** Sessions that have all of these names with these texts. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
@@ -73,13 +73,13 @@ export interface HomeLimits {
   readonly maxMemoryBytes: number | null;
 }
 
-/** How a session is taken up again. */
+/** How a session is resumed. */
 export interface ResumeOptions {
   /** New limits of the session, each at least as high as before; limits that are missing stay. To add amounts, call `raiseBudget`. */
   readonly budget?: Budget;
   /** Ends the process that has the session, if there is one. */
   readonly takeOver?: boolean;
-  /** Whether its files come back with it. Default: true. */
+  /** Whether to bring back its files. Default: true. */
   readonly files?: boolean;
 }
 
@@ -120,7 +120,7 @@ export class Holdfast {
     return new OwnedSession(this.#dispatcher, session);
   }
 
-  /** Takes a session up again, owned by this process. A turn that a crash cut off is closed. */
+  /** Resumes a session; this process becomes its owner. A turn that a crash cut off is closed. */
   async resumeSession(id: string, options: ResumeOptions = {}): Promise<OwnedSession> {
     assertKnown("resumeSession", options, ["budget", "takeOver", "files"]);
     const session = await this.#dispatcher.holdfast.resumeSession(id, { ...options, user: this.#user });
@@ -154,26 +154,27 @@ export class Holdfast {
     return { session: this.#handle(begun.id), request: begun.request };
   }
 
-  /** The session of this id, this name, or an id that begins like this. */
+  /** Finds a session by its name, its id, or the first characters of its id. */
   async session(text: string): Promise<SessionHandle> {
     const { id } = await this.#dispatcher.holdfast.resolveSession(text, { user: this.#user });
     return this.#handle(id);
   }
 
-  /** The sessions, oldest first. */
+  /** Lists the sessions, oldest first. */
   async listSessions(filter: SessionFilter = {}): Promise<SessionView[]> {
     assertKnown("listSessions", filter, ["status", "agent", "repo", "tags", "metadata"]);
     return (await this.#dispatcher.list({ ...filter, user: this.#user })).map(viewOf);
   }
 
-  /** The records of one session, oldest first, each once it is durable. */
+  /** Yields the records of one session, oldest first, each once it is durable. */
   async *readJournal(id: string, options: { readonly fromSeq?: number } = {}): AsyncGenerator<SessionRecord> {
     yield* this.#handle(id).readJournal(options);
   }
 
   /**
-   * The records of all sessions in one stream, as they become durable, until the signal. With `after`, the stream
-   * continues there: each record comes once, also after a crash. Without it, the stream begins now.
+   * Yields the records of all sessions in one stream, each once it is durable, until `signal` aborts. With `after`, the
+   * stream continues after that cursor and yields each record once, even after a crash. Without it, the stream begins
+   * now.
    */
   async *events(options: {
     readonly after?: string;
@@ -191,17 +192,17 @@ export class Holdfast {
     return this.#dispatcher.holdfast.search(words, { ...options, user: this.#user });
   }
 
-  /** The approvals and questions of all sessions that wait for a person, the oldest first. */
+  /** Lists the approvals and questions of all sessions that wait for a person, oldest first. */
   async requests(): Promise<PersonRequest[]> {
     return (await new Requests(this.#dispatcher).all({ user: this.#user })).map(requestOf);
   }
 
-  /** The sessions whose work conflicts, with each other or with the branch that they would be merged into, repo by repo. */
+  /** Finds the sessions whose work conflicts, with each other or with the branch that they would be merged into, repo by repo. */
   conflicts(): Promise<ConflictsIn[]> {
     return this.#dispatcher.holdfast.findConflicts({ user: this.#user });
   }
 
-  /** Imports a session from an export. It is paused. */
+  /** Imports a session from an export. The session is paused. */
   async importSession(file: string, options: { readonly repo?: string } = {}): Promise<SessionHandle> {
     assertKnown("importSession", options, ["repo"]);
     return this.#handle(
@@ -224,7 +225,7 @@ export class Holdfast {
       .then((found) => found.map(({ level, what, detail }) => ({ level, what, detail })));
   }
 
-  /** How much all sessions of the home may use together. */
+  /** Returns how much all sessions of the home may use together. */
   limits(): Promise<HomeLimits> {
     return this.#dispatcher.limits();
   }

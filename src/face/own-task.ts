@@ -41,12 +41,12 @@ export class OwnTask {
     return this.#task.base;
   }
 
-  /** Where an agent works: processes in the sandbox, turns with a checkpoint after each, messages, tools. */
+  /** Returns the place where an agent works: processes in the sandbox, turns with a checkpoint after each, messages, tools. */
   workplace(): Workplace {
     return this.#task.workplace();
   }
 
-  /** One turn: a command in the sandbox, and a checkpoint after it. All of its processes are gone when this resolves. */
+  /** Runs one turn: a command in the sandbox, and a checkpoint after it. All of its processes have ended when this resolves. */
   async runTurn(
     command: readonly string[],
     options: { readonly onOutput?: (chunk: Buffer, stream: OutputStream) => void } = {},

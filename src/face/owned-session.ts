@@ -16,13 +16,13 @@ import { budgetForm, parseOptions } from "./forms.ts";
 import { OwnTask } from "./own-task.ts";
 import { type SessionRecord, typed } from "./records.ts";
 
-/** How a task begins that a loop drives by itself. */
+/** Options for a task that your own loop drives. */
 export interface OwnTaskOptions {
   /** What it is about, for the commit of its work. Default: the session's title. */
   readonly asked?: string;
   /** The commit that it begins with. Default: what the session's last task left, else HEAD. */
   readonly base?: string;
-  /** Begin with the repo's default base, whatever the last task left. */
+  /** Begin with the repo's default base, not with what the last task left. */
   readonly isFresh?: boolean;
   /** The directory of the repo that its commands start in. */
   readonly cwd?: string;
@@ -32,7 +32,7 @@ export interface OwnTaskOptions {
   readonly hosts?: readonly string[];
   /** Whether its commands run in a sandbox. Without one, they reach the rest of the machine. Default: true. */
   readonly sandbox?: boolean;
-  /** What `capsule.setup` writes, while it runs. */
+  /** Gets the output of `capsule.setup` while it runs. */
   readonly onSetup?: (chunk: Buffer) => void;
   /** Ends the set-up. */
   readonly signal?: AbortSignal;
@@ -80,7 +80,7 @@ export class OwnedSession implements AsyncDisposable {
     return this.#session.state.turns;
   }
 
-  /** Appends one record of an event that a harness may append. Resolves when the record is on disk. */
+  /** Appends one record of a type in `OwnEventType`. Resolves when the record is on disk. */
   async append<T extends OwnEventType>(type: T, data: EventData<T>): Promise<Appended> {
     if (!OWN_EVENTS.includes(type))
       throw new HoldfastError(
@@ -96,24 +96,24 @@ export class OwnedSession implements AsyncDisposable {
     return this.#session.append("custom", { ...data, name });
   }
 
-  /** Begins a turn. Fails with `budget_reached` where nothing is left of the budget. */
+  /** Begins a turn. Fails with `budget_reached` if nothing is left of the budget. */
   beginTurn(input: string, options: { readonly by?: string } = {}): Promise<Turn> {
     assertKnown("beginTurn", options, ["by"]);
     return this.#session.beginTurn(input, options);
   }
 
-  /** What is left of the budget now, with what the open turn has used. */
+  /** Returns what is left of the budget now, after what the open turn has used. */
   budgetLeft(): BudgetLeft {
     return this.#session.budgetLeft();
   }
 
-  /** Raises limits of the budget by these amounts. What the budget had stopped continues. */
+  /** Raises limits of the budget by these amounts. Work that the budget had stopped continues. */
   async raiseBudget(amounts: Budget): Promise<void> {
     parseOptions("raiseBudget", budgetForm, amounts);
     await this.#session.raiseOwnBudgetBy(amounts);
   }
 
-  /** Calls the observer with every record once it is on disk, until the function that it returns is called. */
+  /** Calls `observer` with each record once it is on disk. Call the returned function to stop. */
   observe(observer: (records: readonly SessionRecord[]) => void): () => void {
     return this.#session.observe((records) => observer(records.map(typed)));
   }
@@ -139,7 +139,7 @@ export class OwnedSession implements AsyncDisposable {
     return this.#session.close();
   }
 
-  /** Releases the session as it is: another process can own it then. */
+  /** Gives up ownership without pausing, so that another process can own the session. */
   release(): Promise<void> {
     return this.#session.release();
   }

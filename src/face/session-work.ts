@@ -20,7 +20,7 @@ export class SessionWork {
     this.id = id;
   }
 
-  /** Publishes its work to the session's branch, also that of a task that failed, or after a person reviewed it. */
+  /** Publishes its work to the session's branch, even if its task failed. Work that was held for review needs `isReviewed`. */
   async branch(options: { readonly isReviewed?: boolean } = {}): Promise<Branched> {
     const { isReviewed } = parseOptions("branch", branchForm, options);
     await this.#whenLeft();
@@ -29,7 +29,7 @@ export class SessionWork {
     );
   }
 
-  /** Merges its work into a branch of the user's: replayed there, checked, and the branch moved forward. */
+  /** Merges its work into a branch of the user: replays its commits there, checks the result, and moves the branch forward. */
   async merge(
     options: {
       /** The branch. Default: the one that the checkout is on. */
@@ -50,7 +50,7 @@ export class SessionWork {
     return mergedOf(await this.#holdfast.mergeSession(this.id, merging));
   }
 
-  /** Puts its unmerged work on a newer commit of a branch of the user's. */
+  /** Rebases its unmerged work onto the tip of a branch of the user. */
   async rebase(options: { readonly onto?: string } = {}): Promise<Rebased> {
     const { onto } = parseOptions("rebase", rebaseForm, options);
     await this.#whenLeft();
@@ -80,7 +80,7 @@ export class SessionWork {
     await this.#holdfast.restoreSession(this.id, this.#scope);
   }
 
-  /** Gives a person the files, in a directory with a git of its own. */
+  /** Gives a person the files, in a directory with a git repository of its own. */
   async handOff(options: { readonly to: string; readonly directory?: string }): Promise<HandOff> {
     assertKnown("handOff", options, ["to", "directory"]);
     const handOff = await this.#dispatcher.withoutProcess(this.id, this.#scope, () =>
@@ -97,7 +97,7 @@ export class SessionWork {
     return returnedOf(await this.#holdfast.takeBackSession(this.id, { ...this.#scope, ...options }));
   }
 
-  /** Archives it; what runs is ended first. */
+  /** Archives the session. A running task is ended first. */
   async archive(): Promise<void> {
     await this.#dispatcher.archive(this.id, this.#scope);
   }
@@ -117,7 +117,7 @@ export class SessionWork {
     return { isSound: findings.length === 0, artifacts, snapshots, findings: places };
   }
 
-  /** Makes a new session of what is good in a damaged one, and returns its id; null if only a cache was wrong. */
+  /** Copies the good records of a damaged session into a new one, and returns its id; null if only a cache was damaged. */
   async repair(): Promise<string | null> {
     return (await this.#holdfast.repairSession(this.id, this.#scope)).session;
   }
@@ -129,17 +129,17 @@ export class SessionWork {
     return { leftOut: leftOut.map(({ path, rules }) => ({ path, rules })) };
   }
 
-  /** How many bytes it takes of the disk. What snapshots share with others is not counted. */
+  /** The disk space that it uses, in bytes. Snapshots are not counted, because they share bytes with others. */
   async diskBytes(): Promise<number> {
     return (await this.#holdfast.diskUse(this.id, this.#scope)).total;
   }
 
-  /** Gives it another token; the one that its processes had opens nothing any more. */
+  /** Replaces the session's token. The old token stops working at once. */
   rotateToken(): Promise<void> {
     return this.#dispatcher.rotateToken(this.id, this.#scope);
   }
 
-  /** Takes its token away: its processes reach neither their tools nor a model. */
+  /** Revokes its token: its processes can then reach neither their tools nor a model. */
   revokeToken(): Promise<void> {
     return this.#dispatcher.revokeToken(this.id, this.#scope);
   }

@@ -39,13 +39,13 @@ export class SessionHandle extends SessionWork {
     return viewOf(await this.#inner(options));
   }
 
-  /** Its records, oldest first, each once it is durable. */
+  /** Yields its records, oldest first, each once it is durable. */
   async *readJournal(options: { readonly fromSeq?: number } = {}): AsyncGenerator<SessionRecord> {
     assertKnown("readJournal", options, ["fromSeq"]);
     for await (const record of this.#records(options)) yield typed(record);
   }
 
-  /** Like `readJournal`, and then each record as it becomes durable, until the signal. */
+  /** Yields what `readJournal` does, then yields each new record once it is durable, until `signal` aborts. */
   async *follow(options: {
     readonly fromSeq?: number;
     readonly signal: AbortSignal;
@@ -55,7 +55,10 @@ export class SessionHandle extends SessionWork {
     for await (const record of following) yield typed(record);
   }
 
-  /** Records, output as it is written, and the progress of long operations, from now on, until the signal or until no process has the session. */
+  /**
+   * Yields, from now on, each new record once it is durable, output as it is written, and the progress of long
+   * operations, until `signal` aborts or no process has the session.
+   */
   async *watch(options: { readonly signal: AbortSignal }): AsyncGenerator<WatchEvent> {
     assertKnown("watch", options, ["signal"]);
     const { records } = await this.view();
@@ -64,7 +67,7 @@ export class SessionHandle extends SessionWork {
       yield happening.kind === "record" ? { kind: "record", record: typed(happening.record) } : happening;
   }
 
-  /** The conversation as messages for a model, the open turn included, in the form of a provider. */
+  /** Returns the conversation as messages for a model, in the form of a provider. The open turn is included. */
   async conversation<F extends keyof ConversationForms = "plain">(
     form: F = "plain" as F,
   ): Promise<ConversationForms[F]> {
@@ -77,17 +80,17 @@ export class SessionHandle extends SessionWork {
     return conversationForms[form](messages) as ConversationForms[F];
   }
 
-  /** The turns that ended, oldest first, with each call and its result. */
+  /** Yields the turns that ended, oldest first, with each call and its result. */
   async *turns(): AsyncGenerator<HistoryTurn> {
     yield* this.#dispatcher.holdfast.readHistory(this.id, this.#scope);
   }
 
-  /** What was spent: one entry for each turn and each metered request, with tokens, money, model and agent. */
+  /** Lists what was spent: one entry for each turn and each metered request, with tokens, money, model and agent. */
   expenses(): Promise<Expense[]> {
     return expensesIn(this.#records());
   }
 
-  /** What a task wrote: all of it, or what there is of it while it runs. Default: the latest task. */
+  /** Yields what a task wrote: all of it or, while the task runs, what it has written so far. Default: the latest task. */
   async *output(
     options: { readonly task?: number; readonly follow?: boolean; readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<OutputPart> {
@@ -97,7 +100,7 @@ export class SessionHandle extends SessionWork {
     yield* this.#dispatcher.output(this.id, { ...this.#scope, ...options, task });
   }
 
-  /** The files that its tasks left. */
+  /** Lists the files that its tasks left. */
   async artifacts(): Promise<Artifact[]> {
     const found = new Map<string, Artifact>();
     for await (const { type, data } of this.readJournal()) {
@@ -109,7 +112,7 @@ export class SessionHandle extends SessionWork {
     return [...found.values()];
   }
 
-  /** The bytes of one of these files. */
+  /** Returns the bytes of one of these files. */
   async readArtifact({ task, name }: Pick<Artifact, "task" | "name">): Promise<Buffer> {
     const artifacts = await this.artifacts();
     if (!artifacts.some((one) => one.task === task && one.name === name))
@@ -118,7 +121,7 @@ export class SessionHandle extends SessionWork {
     return readFile(join(dir, name));
   }
 
-  /** What a task changed, so far or in the end. */
+  /** Returns what a task changed, so far or in the end. */
   async diff(
     options: {
       /** The task. Default: the latest. */
@@ -134,7 +137,7 @@ export class SessionHandle extends SessionWork {
     return diffOf(await this.#dispatcher.holdfast.diffSession(this.id, { ...this.#scope, ...options }));
   }
 
-  /** The receipts of a task's checks, and the tree that they have to name to count. Default: the latest task. */
+  /** Returns the receipts of a task's checks, and the tree that a receipt must name to count. Default: the latest task. */
   async checks(options: { readonly task?: number } = {}): Promise<Checks> {
     assertKnown("checks", options, ["task"]);
     const task = options.task ?? (await this.view()).task?.number;
@@ -144,13 +147,13 @@ export class SessionHandle extends SessionWork {
     return { tree, verdict, receipts: receipts.map(receiptOf) };
   }
 
-  /** The task that is under way, and those that wait after it. */
+  /** Returns the task that is under way, and those that wait after it. */
   async queue(): Promise<Queue> {
     const { current, waiting } = await this.#dispatcher.queue(this.id, this.#scope);
     return { current: current && currentOf(current), waiting: waiting.map(waitingOf) };
   }
 
-  /** The approvals and questions that wait for a person, in the order in which they were asked. */
+  /** Lists the approvals and questions that wait for a person, in the order in which they were asked. */
   async requests(): Promise<PersonRequest[]> {
     return (await new Requests(this.#dispatcher).of(this.id, this.#scope)).map(requestOf);
   }
@@ -167,7 +170,7 @@ export class SessionHandle extends SessionWork {
     return { request };
   }
 
-  /** Waits until nothing of the session is under way, or one task is over. Undefined: the signal came first. */
+  /** Waits until the session has nothing left to do, or until one task is over. Returns undefined if the signal aborts first. */
   async wait(
     options: { readonly task?: number; readonly signal?: AbortSignal } = {},
   ): Promise<Waited | undefined> {
@@ -206,7 +209,7 @@ export class SessionHandle extends SessionWork {
     return this.#dispatcher.interrupt(this.id, this.#scope);
   }
 
-  /** Takes back a task that waits, or ends one that runs or is parked, by its request. */
+  /** Cancels a task by its request: removes a waiting task from the queue, or ends a running or parked one. */
   async cancel(request: string): Promise<void> {
     await this.#dispatcher.cancelByName(this.id, request, this.#scope);
   }
@@ -216,19 +219,19 @@ export class SessionHandle extends SessionWork {
     return this.#dispatcher.pause(this.id, this.#scope);
   }
 
-  /** Starts or continues its tasks: one that was cut off or parked, or those that wait. */
+  /** Starts or continues its tasks: one that was interrupted or parked, or those that wait. */
   async resume(): Promise<SessionView> {
     await this.#dispatcher.resume(this.id, this.#scope);
     return this.view();
   }
 
-  /** Raises limits of the budget by these amounts. What the budget had stopped continues. */
+  /** Raises limits of the budget by these amounts. Work that the budget had stopped continues. */
   async raiseBudget(amounts: Budget): Promise<void> {
     parseOptions("raiseBudget", budgetForm, amounts);
     await this.#dispatcher.raiseBudget(this.id, amounts, this.#scope);
   }
 
-  /** Closes it: what runs is ended, and what waits does not begin. */
+  /** Closes the session: a running task is ended, and waiting tasks do not begin. */
   close(): Promise<void> {
     return this.#dispatcher.close(this.id, this.#scope);
   }
@@ -239,7 +242,7 @@ export class SessionHandle extends SessionWork {
     return this.#dispatcher.keep(this.id, isKept, this.#scope);
   }
 
-  /** A new session with its history and files up to a turn. */
+  /** Makes a new session with its history and files up to a turn. */
   async fork(
     options: { readonly atTurn?: number; readonly title?: string; readonly name?: string } = {},
   ): Promise<SessionHandle> {

@@ -101,7 +101,7 @@ export function actingRoutes(dispatcher: Dispatcher, afterwards: Afterwards): re
     does("budget", "Raises the limits of its budget by these amounts.", budgetForm, (handle, amounts) =>
       handle.raiseBudget(amounts),
     ),
-    does("keep", "Sets whether retention and gc leave it alone.", keepForm, (handle, { isKept }) =>
+    does("keep", "Sets whether retention and gc leave the session alone.", keepForm, (handle, { isKept }) =>
       handle.keep(isKept),
     ),
     asks("branch", "Publishes its work to its branch.", branchForm, branchedAnswer, (handle, body) =>
@@ -110,7 +110,7 @@ export function actingRoutes(dispatcher: Dispatcher, afterwards: Afterwards): re
     asks("merge", "Merges its work into a branch.", mergeForm, mergedAnswer, (handle, body) =>
       handle.merge(present(body)),
     ),
-    asks("rebase", "Puts its work on a newer commit.", rebaseForm, rebasedAnswer, (handle, body) =>
+    asks("rebase", "Rebases its work onto a branch.", rebaseForm, rebasedAnswer, (handle, body) =>
       handle.rebase(present(body)),
     ),
     does("rewind", "Takes it back to the end of a turn.", rewindForm, (handle, { toTurn }) =>
@@ -145,6 +145,6 @@ const MOVES = {
   interrupt: "Interrupts the current turn.",
   pause: "Ends its process, and keeps everything.",
   resume: "Starts or continues the session's tasks.",
-  close: "Closes it: what runs is ended, and what waits does not begin.",
-  archive: "Archives it; what runs is ended.",
+  close: "Closes the session: a running task is ended, and waiting tasks do not begin.",
+  archive: "Archives the session. A running task is ended first.",
 } as const;

@@ -26,7 +26,7 @@ export function openApiOf(routes: readonly ApiRoute[]): object {
   }
   return {
     openapi: "3.1.0",
-    info: { title: "Holdfast", version: "1", description: "The API that `holdfast serve` answers." },
+    info: { title: "Holdfast", version: "1", description: "The API of `holdfast serve`." },
     components: {
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
       responses: { Failed: FAILED },

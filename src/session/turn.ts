@@ -87,7 +87,7 @@ export class Turn implements AsyncDisposable {
     });
   }
 
-  /** What is left of the session's budget now, with the time that this turn has taken. Ask before each request. */
+  /** Returns what is left of the session's budget now, after the time that this turn has taken. Ask before each request. */
   budgetLeft(): BudgetLeft {
     return this.#session.budgetLeft();
   }
@@ -105,7 +105,7 @@ export class Turn implements AsyncDisposable {
   }
 
   /**
-   * Ends the turn from outside. Open calls get the outcome `interrupted`. Does nothing if the turn has ended.
+   * Interrupts the turn. Open calls get the outcome `interrupted`. Does nothing if the turn has ended.
    */
   interrupt(): Promise<void> {
     return this.#session.interruptTurn(this.number);
@@ -142,12 +142,12 @@ export class ToolCall {
     this.#settle = settle;
   }
 
-  /** The tool ran and succeeded. */
+  /** Reports that the tool ran and succeeded. */
   returned(output: Json): Promise<Appended> {
     return this.#settle("ok", output);
   }
 
-  /** The tool ran and failed. */
+  /** Reports that the tool ran and failed. */
   failed(output: Json): Promise<Appended> {
     return this.#settle("error", output);
   }
@@ -157,7 +157,7 @@ export class ToolCall {
     return this.#settle("refused", output);
   }
 
-  /** The tool was cut off: whether it had its effect is not known. */
+  /** Reports that the tool was cut off, and that it is not known whether it had its effect. */
   interrupted(output: Json): Promise<Appended> {
     return this.#settle("interrupted", output);
   }
