@@ -115,6 +115,22 @@ describe("the docs", () => {
     expect(readFileSync(join(home.main, "login.ts"), "utf8")).toBe("fixed\n");
   });
 
+  it("the README's commands run two agents at once and merge the work of one", async () => {
+    const commands = blockOf("README.md", /holdfast run --detach[\s\S]+?/);
+    expect(commands.match(/^holdfast [a-z]+/gm)).toHaveLength(6);
+    const script = [{ say: "I write it.", call: { write: { path: "login.ts", content: "fixed\n" } } }];
+    await using home = await AgentHome.start({ login: script });
+    gitIn(home.main, "commit", "--allow-empty", "-qm", "before");
+    const output = await asUser(home, home.main)(
+      `(${commands.replaceAll(/(run --detach .*) "/g, '$1 "[[login]] ')} holdfast wait add-tests) 2>&1 < /dev/null`,
+      home.env,
+    );
+    expect(output).toMatch(
+      /fix-login +(?:working|done|queued)[\s\S]+\+fixed[\s\S]+with 1 commit from fix-login/,
+    );
+    expect(readFileSync(join(home.main, "login.ts"), "utf8")).toBe("fixed\n");
+  });
+
   it("the commands of the guide's section on the record run as they stand", async () => {
     using home = new TestHome();
     const record = blockOf("docs/guide.md", /S=\$\(holdfast new[\s\S]+?/);
