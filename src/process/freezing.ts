@@ -2,23 +2,28 @@
  * Owns freezing processes and thawing them: one process with everything that it started, or all processes of
  * a capsule.
  */
-import { identityOf, isAlive, type ProcessIdentity, readTextOr, signalIfThere } from "../util/index.ts";
+import { HoldfastError } from "../contract/index.ts";
+import {
+  deadline,
+  identityOf,
+  isAlive,
+  type ProcessIdentity,
+  readTextOr,
+  signalIfThere,
+  systemClock,
+} from "../util/index.ts";
 import { type Holder, isIn } from "./holder.ts";
 import { markedProcesses } from "./marks.ts";
 import { allPids } from "./pids.ts";
-import { treeOf } from "./tree.ts";
+import { threadsOf, treeOf } from "./tree.ts";
 
-/** A process that is started meanwhile is found by the next look: frozen processes start no more. */
+const STOP_MS = 10_000;
+/** The kernel does not notify when a process of someone else has stopped. */
+const LOOK_MS = 1;
+
+/** Returns when all of it stands still. */
 export function freezeTree(pid: number): void {
-  const frozen = new Set<number>();
-  for (;;) {
-    const moving = treeOf(pid).filter((one) => !frozen.has(one));
-    if (moving.length === 0) return;
-    for (const one of moving) {
-      signalIfThere(one, "SIGSTOP");
-      frozen.add(one);
-    }
-  }
+  stopAll(() => treeOf(pid));
 }
 
 export function thawTree(pid: number): void {
@@ -33,42 +38,86 @@ export interface Frozen extends Disposable {
 
 /**
  * Stops every other process in the holder's namespaces, and those with the mark, which may be on their way
- * in, with everything that these started. A process that is started meanwhile is found by the next look:
- * stopped processes start no more. Processes that the holder itself starts while it begins are not stopped:
- * it would wait for them forever.
+ * in, with everything that these started. Processes that the holder itself starts while it begins are not
+ * stopped: it would wait for them forever.
  */
 export function freezeHeld(holder: Holder, mark: string): Frozen {
-  const frozen = new Map<number, ProcessIdentity>();
   const isSpared = (pid: number) => pid === holder.pid || pid === process.pid || parentOf(pid) === holder.pid;
-  for (;;) {
+  const stopped = stopAll(() => {
     const marked = markedProcesses().flatMap((one) => (one.mark === mark ? [one.pid] : []));
     const held = allPids().filter((pid) => isIn(pid, holder));
     // What they started may have namespaces of its own, as an upstream server has.
-    const found = [...held, ...marked].filter((pid) => !isSpared(pid)).flatMap(treeOf);
-    const moving = [...new Set(found)].filter((pid) => !frozen.has(pid));
-    if (moving.length === 0) break;
-    for (const pid of moving) {
-      signalIfThere(pid, "SIGSTOP");
-      frozen.set(pid, identityOf(pid));
-    }
-  }
-  // A pid may be another process by now.
-  const resume = (pid: number) => {
-    const identity = frozen.get(pid);
-    if (identity && isAlive(identity)) signalIfThere(pid, "SIGCONT");
-  };
+    return [...held, ...marked].filter((pid) => !isSpared(pid)).flatMap(treeOf);
+  });
   return {
     thaw: (pid) => {
-      for (const one of treeOf(pid)) resume(one);
+      for (const one of treeOf(pid)) resume(stopped.get(one));
     },
     [Symbol.dispose]: () => {
-      for (const pid of frozen.keys()) resume(pid);
+      for (const one of stopped.values()) resume(one);
     },
   };
 }
 
-/** Field 4 of proc_pid_stat(5). The name before it may contain anything. */
-function parentOf(pid: number): number {
-  const stat = readTextOr(`/proc/${pid}/stat`, "");
-  return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+/**
+ * A signal takes effect a moment after it was sent, and until then a process may start another one. So a look
+ * that finds nothing new counts only if everything stood still before it: what stands still starts nothing.
+ * Fails with `processes_remain`, and then everything goes on.
+ */
+function stopAll(find: () => readonly number[]): Map<number, ProcessIdentity> {
+  const stopped = new Map<number, ProcessIdentity>();
+  const patience = deadline(systemClock, STOP_MS);
+  for (;;) {
+    const restless = [...stopped.values()].filter(isMoving);
+    const found = [...new Set(find())].filter((pid) => !stopped.has(pid));
+    if (restless.length + found.length === 0) return stopped;
+    if (patience.isPast) {
+      for (const one of stopped.values()) resume(one);
+      const left = [...restless.map(({ pid }) => pid), ...found].join(", ");
+      throw new HoldfastError("processes_remain", `processes of the capsule do not stand still: ${left}`);
+    }
+    // A process that still moved may have told others to go on.
+    for (const { pid } of restless) signalIfThere(pid, "SIGSTOP");
+    for (const pid of found) {
+      stopped.set(pid, identityOf(pid));
+      signalIfThere(pid, "SIGSTOP");
+    }
+    if (found.length === 0) pause();
+  }
+}
+
+/** The callers can't wait for a promise: nothing of ours may run between the freeze and what it is for. */
+function pause(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS);
+}
+
+/**
+ * Whether one of its threads runs or can be woken: the states R and S of proc_pid_stat(5). D counts as still,
+ * because a process waits in it for a child of `vfork` that was stopped.
+ */
+function isMoving({ pid, startTicks }: ProcessIdentity): boolean {
+  // A pid may be another process by now, and one that is not ours can't be stopped.
+  if (identityOf(pid).startTicks !== startTicks || !canSignal(pid)) return false;
+  return threadsOf(pid).some((thread) => /^[RS]/.test(statOf(`${pid}/task/${thread}`)[0] ?? ""));
+}
+
+function canSignal(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** A pid may be another process by now. */
+function resume(one: ProcessIdentity | undefined): void {
+  if (one && isAlive(one)) signalIfThere(one.pid, "SIGCONT");
+}
+
+const parentOf = (pid: number) => Number(statOf(pid)[1]);
+
+/** Fields 3 and up of proc_pid_stat(5). The name before them may contain anything. */
+function statOf(place: number | string): string[] {
+  const stat = readTextOr(`/proc/${place}/stat`, "");
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 }

@@ -35,7 +35,7 @@ function walk(pid: number): { tree: number[]; threads: number } {
   let threads = 0;
   for (let at = 0; at < tree.length && tree.length + threads < MAX_TREE; at += 1) {
     // Each of its threads may have started some.
-    for (const thread of namesIn(`/proc/${tree[at]}/task`).slice(0, MAX_TREE - threads)) {
+    for (const thread of threadsOf(tree[at] ?? 0).slice(0, MAX_TREE - threads)) {
       threads += 1;
       for (const child of readTextOr(`/proc/${tree[at]}/task/${thread}/children`, "").split(" "))
         if (child !== "") tree.push(Number(child));
@@ -115,6 +115,10 @@ export function unnamedBytes(pid: number): number {
     }
   }
   return [...seen.values()].reduce((sum, bytes) => sum + bytes, 0);
+}
+
+export function threadsOf(pid: number): string[] {
+  return namesIn(`/proc/${pid}/task`);
 }
 
 function namesIn(path: string): string[] {
