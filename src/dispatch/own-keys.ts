@@ -42,7 +42,8 @@ async function hasAgent(home: Home, found: FoundSession, state: SessionState): P
   return false;
 }
 
-const asksModels = (spec: TaskSpec | undefined) =>
+/** Whether its agent uses models. */
+export const asksModels = (spec: TaskSpec | undefined) =>
   spec !== undefined && !["exec", "script"].includes(spec.agent.adapter);
 
 /** The variables for tools in the commit that a task begins with, and in the commit of the last task. */

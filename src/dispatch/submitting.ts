@@ -22,9 +22,10 @@ import {
 } from "../home/index.ts";
 import { type StartedProcess, spoolPath } from "../host/index.ts";
 import { enterLine, type PlaceWish, withLine } from "../line/index.ts";
+import { claudeDir } from "../process/index.ts";
 import { inspectSession, removeEnvironment, writeEnvironment } from "../session/index.ts";
 import { logDir, present } from "../util/index.ts";
-import { bringKeysFor } from "./own-keys.ts";
+import { asksModels, bringKeysFor } from "./own-keys.ts";
 import { put, stamp } from "./post.ts";
 import { makeReady } from "./readiness.ts";
 import { startUntilTakenIn } from "./start-until.ts";
@@ -134,9 +135,12 @@ async function putTask(
   const request = home.newId("task");
   const { disk } = home.io;
   // Before any process can find the task.
-  const telemetry = telemetryIn(process.env);
-  if (telemetry || Object.keys(env).length > 0)
-    await writeEnvironment(disk, dir, request, { values: env, ...present({ telemetry }) });
+  const own = present({
+    telemetry: telemetryIn(process.env),
+    claudeDir: asksModels(spec) ? claudeDir() : undefined,
+  });
+  if (Object.keys({ ...own, ...env }).length > 0)
+    await writeEnvironment(disk, dir, request, { values: env, ...own });
   const outputFd = openOutput(dir, request);
   try {
     await put(home, dir, { ...stamp(home, request, `user:${user}`), kind: "task", spec, priority });

@@ -10,8 +10,8 @@ import type { Parked, TaskSpec } from "../contract/index.ts";
 import { type Home, readSettings, sessionDirOf } from "../home/index.ts";
 import { addPeak } from "../line/index.ts";
 import { patternFor } from "../network/index.ts";
-import { refusalsFromNow } from "../process/index.ts";
-import type { Session } from "../session/index.ts";
+import { refusalsFromNow, useClaudeDir } from "../process/index.ts";
+import { readEnvironment, type Session } from "../session/index.ts";
 import {
   DOOR_INSIDE,
   type Driven,
@@ -75,6 +75,8 @@ async function driveOnce(parts: HostParts, assignment: Assignment): Promise<Driv
   const spool = new Spool(sessionDirOf(home, session.id), request, () => session.secrets);
   const progress = new SpooledProgress(spool, home.io.clock, news);
   const hosts = parts.hosts(spool);
+  const { claudeDir } = readEnvironment(sessionDirOf(home, session.id), request) ?? {};
+  if (claudeDir !== undefined) useClaudeDir(claudeDir);
   try {
     return await runStages({
       home,

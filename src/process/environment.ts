@@ -40,4 +40,9 @@ export function claudeDir(env: NodeJS.ProcessEnv = process.env): string {
   return env["CLAUDE_CONFIG_DIR"] || join(userHome(), ".claude");
 }
 
+/** Sets it for this process and those that it starts: the process may have been started for another person's task. */
+export function useClaudeDir(dir: string): void {
+  process.env["CLAUDE_CONFIG_DIR"] = dir;
+}
+
 export const USER_HOME = "HOLDFAST_USER_HOME";

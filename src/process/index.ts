@@ -10,7 +10,7 @@ export {
   startWaiting,
 } from "./command.ts";
 export { diskUse, diskUseOfEach } from "./disk-use.ts";
-export { baseEnvironment, claudeDir, USER_HOME, userHome } from "./environment.ts";
+export { baseEnvironment, claudeDir, USER_HOME, useClaudeDir, userHome } from "./environment.ts";
 export { findProgram } from "./find-program.ts";
 export { isInForeground, runInForeground } from "./foreground.ts";
 export { type Frozen, freezeHeld, freezeTree, thawTree } from "./freezing.ts";

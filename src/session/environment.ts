@@ -30,6 +30,8 @@ export interface Environment {
    * the task gets it.
    */
   readonly telemetry?: Values;
+  /** Where the login and the instructions of Claude Code are for the person who gave the task. */
+  readonly claudeDir?: string;
 }
 
 const SUFFIX = ".json";
@@ -66,10 +68,15 @@ export function readEnvironment(sessionDir: string, request: string): Environmen
 
 function readAt(path: string): Environment | undefined {
   const value = parseObject(readPlainFile(path, { maxBytes: MAX_FILE_BYTES })?.toString("utf8") ?? "");
-  const { values, public: names, telemetry } = value ?? {};
+  const { values, public: names, telemetry, claudeDir } = value ?? {};
   if (!areValues(values)) return undefined;
   const isDecided = Array.isArray(names) && names.every((name) => typeof name === "string");
-  return { values, ...(isDecided && { public: names }), ...(areValues(telemetry) && { telemetry }) };
+  return {
+    values,
+    ...(isDecided && { public: names }),
+    ...(areValues(telemetry) && { telemetry }),
+    ...(typeof claudeDir === "string" && { claudeDir }),
+  };
 }
 
 const areValues = (value: unknown): value is Values =>

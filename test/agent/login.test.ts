@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { AgentHome } from "../support/agents.ts";
 import { hasSandbox } from "../support/capsules.ts";
+import { until } from "../support/hosts.ts";
 import { gitIn } from "../support/repo.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
@@ -55,3 +56,36 @@ it("a task whose login has expired is parked, and says what renews the login", a
   await home.holdfast("resume", "late");
   expect((await home.holdfast("wait", "late")).status).toBe(0);
 });
+
+it.skipIf(!hasSandbox)(
+  "a task uses the login and the instructions of the person who gave it, whoever starts its process",
+  async () => {
+    const look = "cat ~/.claude/CLAUDE.md > who; until [ -e ~/released ]; do sleep 0.05; done";
+    await using home = await AgentHome.start({ look: [{ call: { bash: { command: look } } }, { say: "Done." }] });
+    for (const name of ["ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"]) home.env[name] = "";
+    for (const who of ["first", "second"]) {
+      const dir = home.join(`claude-${who}`);
+      mkdirSync(dir, { mode: 0o700 });
+      const claudeAiOauth = { accessToken: `sk-ant-oat01-${who}`, expiresAt: 4_000_000_000_000 };
+      writeFileSync(join(dir, ".credentials.json"), JSON.stringify({ claudeAiOauth }), { mode: 0o600 });
+      writeFileSync(join(dir, "CLAUDE.md"), who);
+      home.env["CLAUDE_CONFIG_DIR"] = dir;
+      await home.run(who, `[[look]] for ${who}.`, "--detach", "--max-sessions", "1");
+    }
+    expect(home.hostPid(home.idOf("second"))).toBeUndefined();
+    delete home.env["CLAUDE_CONFIG_DIR"];
+    // When it leaves, its process has the next session of the line started.
+    for (const who of ["first", "second"]) {
+      const id = home.idOf(who);
+      await until(async () => (await home.records(who)).some(({ type }) => type === "tool_called"));
+      writeFileSync(home.sessionDir(id, "home", "released"), "");
+      await until(() => home.hostPid(id) === undefined);
+    }
+    for (const who of ["first", "second"]) {
+      const asked = home.model.requests.filter(({ body }) => body.includes(`for ${who}.`));
+      const tokens = new Set(asked.map(({ headers }) => headers["authorization"]));
+      expect(tokens).toEqual(new Set([`Bearer sk-ant-oat01-${who}`]));
+      expect(gitIn(home.main, "show", `holdfast/${who}:who`)).toBe(who);
+    }
+  },
+);
