@@ -3,6 +3,7 @@
  * has one.
  */
 import { HoldfastError } from "../contract/index.ts";
+import { type Dispatcher, whenSessionLeft } from "../dispatch/index.ts";
 import type { Holdfast } from "../library/index.ts";
 import { present } from "../util/index.ts";
 import { type CommonOptions, scope } from "./verb.ts";
@@ -29,6 +30,20 @@ export async function sessionOf(
     ...present({ here: here() }),
   });
   return { id, label: labelOf({ id, name }) };
+}
+
+/**
+ * For verbs that own the session while they work: right after its last task, its process is about to let go of
+ * it.
+ */
+export async function leftSessionOf(
+  { holdfast, home }: Dispatcher,
+  text: string,
+  options: CommonOptions,
+): Promise<NamedSession> {
+  const session = await sessionOf(holdfast, text, options);
+  await whenSessionLeft(home, session.id, options.user);
+  return session;
 }
 
 /** Undefined if the current directory was removed. */

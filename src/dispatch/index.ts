@@ -6,7 +6,7 @@ export { isLeftUnread } from "./left-unread.ts";
 export { noTask } from "./output.ts";
 export { parkedIn, parkedOf, parkedText } from "./parked-text.ts";
 export type { Queue } from "./queueing.ts";
-export { whenLeft } from "./readiness.ts";
+export { whenSessionLeft } from "./readiness.ts";
 export { type AskedOfPerson, approvedAction, assertShowable, diffFor } from "./requests.ts";
 export { Requests } from "./requests-of-person.ts";
 export { type Standing, standings } from "./standing.ts";

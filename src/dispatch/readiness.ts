@@ -5,6 +5,7 @@
 import { type Budget, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import {
   type FoundSession,
+  findSession,
   type Home,
   type ResumeOptions,
   readProcessRecord,
@@ -96,4 +97,9 @@ export async function whenLeft(home: Home, found: FoundSession): Promise<void> {
   } finally {
     ears.close();
   }
+}
+
+/** The same, for what is done with a session by its id. */
+export async function whenSessionLeft(home: Home, id: string, user: string | undefined): Promise<void> {
+  await whenLeft(home, await findSession(home, id, user));
 }

@@ -2,8 +2,7 @@
  * Owns the part of a session's handle that is about its work and its upkeep: published, merged, put away, handed over,
  * checked, exported.
  */
-import { whenLeft } from "../dispatch/index.ts";
-import { findSession } from "../home/index.ts";
+import { whenSessionLeft } from "../dispatch/index.ts";
 import { assertKnown, present } from "../util/index.ts";
 import { branchForm, mergeForm, parseOptions, rebaseForm, rewindForm, teardownForm } from "./forms.ts";
 import { reachOf } from "./reach.ts";
@@ -145,9 +144,8 @@ export class SessionWork {
   }
 
   /** Right after its last task, its process is about to let go of it. */
-  async #whenLeft(): Promise<void> {
-    const { home } = this.#dispatcher;
-    await whenLeft(home, await findSession(home, this.id, this.#scope.user));
+  #whenLeft(): Promise<void> {
+    return whenSessionLeft(this.#dispatcher.home, this.id, this.#scope.user);
   }
 
   get #dispatcher() {

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { present, printable } from "../../util/index.ts";
 import { say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
-import { SESSION_HELP, sessionOf } from "../which-session.ts";
+import { leftSessionOf, SESSION_HELP } from "../which-session.ts";
 
 type Options = CommonOptions & { readonly reviewed?: boolean; readonly commits?: boolean | string };
 
@@ -26,9 +26,9 @@ export function command(): Command {
       "publish the agent's own commits, from this branch of its git (default: its HEAD)",
     )
     .action(async (prefix: string, options: Options) => {
-      const { holdfast } = await openDispatcher(options);
-      const { id } = await sessionOf(holdfast, prefix, options);
-      const { branch, commit, isNew } = await holdfast.branchSession(id, {
+      const dispatcher = await openDispatcher(options);
+      const { id } = await leftSessionOf(dispatcher, prefix, options);
+      const { branch, commit, isNew } = await dispatcher.holdfast.branchSession(id, {
         ...scope(options),
         ...present({ isReviewed: options.reviewed, commits: options.commits }),
       });

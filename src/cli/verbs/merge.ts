@@ -5,7 +5,7 @@ import { present, printable } from "../../util/index.ts";
 import { plural } from "../amounts.ts";
 import { say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
-import { SESSION_HELP, sessionOf } from "../which-session.ts";
+import { leftSessionOf, SESSION_HELP } from "../which-session.ts";
 
 type Options = CommonOptions &
   AgentOptions & {
@@ -50,7 +50,7 @@ export function command(): Command {
     .action(async (prefix: string, words: string[], options: Options) => {
       assertTogether(options);
       const dispatcher = await openDispatcher(options);
-      const session = await sessionOf(dispatcher.holdfast, prefix, options);
+      const session = await leftSessionOf(dispatcher, prefix, options);
       if (options.resolve) {
         const { resolveConflict } = await import("../resolving.ts");
         return resolveConflict(dispatcher, session, words, { ...options, sandbox: true });

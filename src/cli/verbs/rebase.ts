@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { present, printable } from "../../util/index.ts";
 import { say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
-import { SESSION_HELP, sessionOf } from "../which-session.ts";
+import { leftSessionOf, SESSION_HELP } from "../which-session.ts";
 
 type Options = CommonOptions & { readonly onto?: string };
 
@@ -15,9 +15,9 @@ export function command(): Command {
     .argument("<session>", SESSION_HELP)
     .option("--onto <branch>", "the branch to rebase onto (default: the one that your checkout is on)")
     .action(async (prefix: string, options: Options) => {
-      const { holdfast } = await openDispatcher(options);
-      const { id, label } = await sessionOf(holdfast, prefix, options);
-      const rebased = await holdfast.rebaseSession(id, {
+      const dispatcher = await openDispatcher(options);
+      const { id, label } = await leftSessionOf(dispatcher, prefix, options);
+      const rebased = await dispatcher.holdfast.rebaseSession(id, {
         ...scope(options),
         ...present({ onto: options.onto }),
       });

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { printable } from "../../util/index.ts";
 import { say, sayJson } from "../screen.ts";
-import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
-import { SESSION_HELP, sessionOf } from "../which-session.ts";
+import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
+import { leftSessionOf, SESSION_HELP } from "../which-session.ts";
 
 export function command(): Command {
   return verb("restore", "Restore a session's files after a teardown: the files of its last checkpoint.", [
@@ -10,9 +10,9 @@ export function command(): Command {
   ])
     .argument("<session>", SESSION_HELP)
     .action(async (prefix: string, options: CommonOptions) => {
-      const home = await openHome(options);
-      const { id, label } = await sessionOf(home, prefix, options);
-      const restored = await home.restoreSession(id, scope(options));
+      const dispatcher = await openDispatcher(options);
+      const { id, label } = await leftSessionOf(dispatcher, prefix, options);
+      const restored = await dispatcher.holdfast.restoreSession(id, scope(options));
       if (options.json) return sayJson({ session: id, ...restored });
       say(
         `${label} task ${restored.task}: restored the files of snapshot ${restored.snapshot.slice(0, 12)} (${restored.strategy})`,
