@@ -6,6 +6,7 @@ import {
   collisions,
   findTarget,
   findTrees,
+  isAncestor,
   type LiveWork,
   openStore,
   type Repo,
@@ -58,7 +59,7 @@ const isLive = ({ status, task, repo }: SessionState) =>
 async function conflictsIn(home: Home, repo: Repo, states: readonly SessionState[]): Promise<ConflictsIn> {
   const store = await openStore(repo, home.io.disk);
   const [{ branch, tip }, all] = await Promise.all([targetOf(repo), worksOf(repo, store, states)]);
-  const works = tip === null ? [] : all;
+  const works = tip === null ? [] : await unmerged(repo, all, { branch, tip });
   const found = tip === null ? [] : await collisions(repo, store, { works, target: tip });
   return {
     repo: repo.checkout ?? repo.gitDir,
@@ -77,13 +78,30 @@ async function targetOf(repo: Repo): Promise<{ branch: string | null; tip: strin
   }
 }
 
-async function worksOf(repo: Repo, store: Store, states: readonly SessionState[]): Promise<LiveWork[]> {
+/** `merged`: the merge after which nothing was added to it. */
+type Work = LiveWork & { readonly merged?: SessionState["merged"] };
+
+/** A merge counts if it was into that branch and the branch still has it. */
+async function unmerged(
+  repo: Repo,
+  works: readonly Work[],
+  { branch, tip }: { readonly branch: string | null; readonly tip: string },
+): Promise<LiveWork[]> {
+  const found: LiveWork[] = [];
+  for (const { merged, ...work } of works) {
+    const isInto = merged && (branch === null || merged.into === branch);
+    if (!isInto || !(await isAncestor(repo, merged.commit, tip))) found.push(work);
+  }
+  return found;
+}
+
+async function worksOf(repo: Repo, store: Store, states: readonly SessionState[]): Promise<Work[]> {
   const branches = await sessionBranches(repo);
   const ids = states.flatMap(({ task }) =>
     task ? [task.snapshot?.tree, standsOn(task)].filter((id) => typeof id === "string") : [],
   );
   const trees = await findTrees(repo, store, [...new Set(ids)]);
-  const works: LiveWork[] = [];
+  const works: Work[] = [];
   for (const { id: session, task, branch, merged } of states) {
     const tip = branch ? branches.get(branch.name) : undefined;
     const { snapshot } = task ?? {};
@@ -92,7 +110,8 @@ async function worksOf(repo: Repo, store: Store, states: readonly SessionState[]
       if (!trees.has(snapshot.tree)) await workAgain({ repo, id: session }, store, snapshot);
       const commit = below && trees.has(below) ? below : task.base;
       works.push({ session, commit, tree: snapshot.tree });
-    } else if (tip !== undefined && tip !== merged?.from) works.push({ session, commit: tip });
+    } else if (tip !== undefined)
+      works.push({ session, commit: tip, merged: tip === merged?.from ? merged : null });
   }
   return works;
 }
