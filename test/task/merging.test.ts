@@ -148,6 +148,36 @@ describe("a merge", () => {
     expect(fingerprint(home.main)).toBe(before);
   });
 
+  it("with many conflicts records a hundred paths and counts the others", async () => {
+    using home = new TaskHome(FILES);
+    const hf = await home.open();
+    const id = await worked(home, hf, "for n in $(seq 103); do echo work > f$n; done");
+    const names = Array.from({ length: 103 }, (_, at) => `f${at + 1}`);
+    commitFiles(home.main, Object.fromEntries(names.map((name) => [name, "main\n"])), "by a person");
+    await expect(hf.mergeSession(id)).rejects.toMatchObject({ code: "merge_conflicts" });
+    const [record] = await eventsOf(hf, id, /merge/);
+    expect(record).toMatchObject({ type: "merge_conflicted", data: { more: 3 } });
+    expect(record?.data).toHaveProperty("paths.length", 100);
+  });
+
+  it("into another branch, or one that was undone, leaves its work among what conflicts looks at", async () => {
+    using home = new TaskHome(FILES);
+    const hf = await home.open();
+    const id = await worked(home, hf, "sed -i s/1/one/ a.txt");
+    const before = gitIn(home.main, "rev-parse", "main");
+    gitIn(home.main, "branch", "release");
+    commitFiles(home.main, { "a.txt": "eins\n2\n3\n4\n5\n" }, "by a person");
+    const collides = [{ into: "main", sessions: 1, conflicts: [{ session: id, paths: ["a.txt"] }] }];
+    await hf.mergeSession(id, { into: "release" });
+    expect(await hf.findConflicts()).toMatchObject(collides);
+    gitIn(home.main, "reset", "-q", "--hard", before);
+    await hf.mergeSession(id);
+    expect(await hf.findConflicts()).toMatchObject([{ into: "main", sessions: 0, conflicts: [] }]);
+    gitIn(home.main, "reset", "-q", "--hard", before);
+    commitFiles(home.main, { "a.txt": "eins\n2\n3\n4\n5\n" }, "by a person");
+    expect(await hf.findConflicts()).toMatchObject(collides);
+  });
+
   it("merge-1 takes only the tree that was verified: it verifies again if the branch moves, and stops if a check fails", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();

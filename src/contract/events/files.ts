@@ -94,5 +94,6 @@ export const fileEvents = {
     }),
   /** The branch `into` did not get the commit of the last `merge_started`. */
   merge_given_up: () => fields({ task, into: name, commit: gitObject }),
-  merge_conflicted: () => fields({ task, into: name, paths: z.array(z.string()) }),
+  /** `more`: how many paths are not named. */
+  merge_conflicted: () => fields({ task, into: name, paths: z.array(z.string()), more: z.optional(count) }),
 } as const;

@@ -71,6 +71,8 @@ export interface MergedWork {
 
 /** A branch that moves all the time must not make the merge try forever. */
 const ATTEMPTS = 5;
+/** That one record names. */
+const MAX_PATHS = 100;
 
 type Asked = MergeOptions & { readonly verify: VerifyTree };
 /** `kept`: the agent's commits, if they are to be kept. */
@@ -208,8 +210,10 @@ async function replayed(
   if (!isConflicted(result)) return result;
   const { branch: into } = target;
   const { session } = room;
-  const paths = result.paths.map((path) => toText(path));
-  await session.append("merge_conflicted", { task: session.state.task?.number ?? 1, into, paths });
+  const paths = result.paths.slice(0, MAX_PATHS).map((path) => toText(path));
+  const more = result.paths.length - paths.length;
+  const task = session.state.task?.number ?? 1;
+  await session.append("merge_conflicted", { task, into, paths, ...(more > 0 && { more }) });
   // What one commit does and another undoes is in no conflict of the whole.
   const whole = options.isSquashed
     ? result
