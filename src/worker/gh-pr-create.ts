@@ -1,6 +1,10 @@
 /**
  * Owns `gh_pr_create`: opens a pull request at GitHub with the user's own `gh`. It pushes nothing, so the
  * branch must exist.
+ *
+ * pull-1 The files that a person is shown are those that the session pushed to the branch. If the session has
+ *    other files now, it is refused. If the session did not push the branch, no files are shown, and that is
+ *    said.
  */
 import type { Json, JsonObject } from "../contract/index.ts";
 import { HoldfastError, isHoldfastError } from "../contract/index.ts";
@@ -13,6 +17,7 @@ import { textIn } from "./git-push.ts";
 import { makeGround, sandboxFor } from "./ground.ts";
 import type { Declaration } from "./order.ts";
 import type { ActingPlace } from "./place.ts";
+import { lastPushed } from "./pushed-before.ts";
 import { assertBranch, remoteUrl } from "./remote.ts";
 import { assertTextWithoutSecrets, assertWithoutSecrets, standingOf } from "./standing.ts";
 
@@ -43,14 +48,23 @@ export function ghPrCreate(place: ActingPlace, declaration: Declaration): Acting
       const head = textIn(args, "head") ?? branchOf(task.room.session.state);
       const base = textIn(args, "base") ?? null;
       for (const branch of [head, ...(base === null ? [] : [base])]) assertBranch(NAME, branch);
-      const repo = githubRepo(await remoteUrl(task.room.repo, "origin"));
+      const url = await remoteUrl(task.room.repo, "origin");
+      const repo = githubRepo(url);
       const sandbox = await sandboxFor(task, declaration.hosts);
       const executable = await findGh(sandbox);
       const standing = await standingOf(task);
       const facts = await assertWithoutSecrets(task, standing);
       await assertTextWithoutSecrets(task, [String(args["title"]), String(args["body"]), head]);
-      const { tree } = standing;
-      const target = { executable: { ...executable }, repo, head, base, isDraft: args["draft"] === true };
+      const pushed = await lastPushed(task, standing.store, { url, branch: head });
+      if (pushed && pushed.tree !== standing.tree)
+        throw new HoldfastError(
+          "tool_failed",
+          `the files are not those that were pushed to ${head}, as ${pushed.commit}: push them first, with git_push`,
+        );
+      const tree = pushed ? standing.tree : null;
+      const commit = pushed?.commit ?? null;
+      const isDraft = args["draft"] === true;
+      const target = { executable: { ...executable }, repo, head, commit, base, isDraft };
       const asked = {
         ...{ tool: NAME, input, declaration, args, prepared: { target, tree } },
         makeGround: (signal: AbortSignal) => makeGround(task, sandbox, { tree: null, signal }),
@@ -58,12 +72,13 @@ export function ghPrCreate(place: ActingPlace, declaration: Declaration): Acting
       return {
         target,
         tree,
-        base: standing.base,
+        base: pushed ? standing.base : null,
         facts: [
           ["pull request at", `github.com/${repo}`],
           ["from branch", head],
+          ["with", commit ?? "whatever is on that branch there: this session did not push it"],
           ["into", base ?? "the repo's own branch"],
-          ...facts,
+          ...(pushed ? facts : []),
         ],
         act: (grant, call) => act(place, asked, grant, call),
       } satisfies Prepared;

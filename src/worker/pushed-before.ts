@@ -1,5 +1,6 @@
 /**
- * Owns what the next push to a branch of a remote stands on, according to the session's journal.
+ * Owns what the session pushed to a branch of a remote, according to its journal, and what the next push
+ * stands on.
  *
  * push-3 A push stands on what the session last pushed to that branch, so it never needs force. If the history
  *    of the task's base is not below that, it is refused before a person is asked.
@@ -50,6 +51,18 @@ export async function footingOf(
       `${to.branch} was last pushed as ${pushed}, and this work is not based on it: push to another branch`,
     );
   return { parent: pushed, pushedTree: last.tree, root, atMs };
+}
+
+/** The commit that the session pushed there last, and its tree. */
+export async function lastPushed(
+  { room: { repo, sessionDir }, number }: Pick<TaskInHand, "room" | "number">,
+  store: Store,
+  to: Omit<PushFacts, "commit">,
+): Promise<{ readonly commit: string; readonly tree: string | undefined } | undefined> {
+  const { pushed } = await readPushes(sessionDir, number, to);
+  return pushed === undefined
+    ? undefined
+    : { commit: pushed, tree: (await readCommit(repo, store, pushed))?.tree };
 }
 
 /** What the session pushed there last, all commits that Holdfast made for it, and when the task began. */

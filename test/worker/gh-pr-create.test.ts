@@ -131,6 +131,41 @@ describe("gh_pr_create", () => {
     expect(await prepared.act(grant, quiet())).toMatchObject({ outcome: "ok" });
   });
 
+  it("pull-1 shows the files that the session pushed, and is refused once there are others", async () => {
+    await using home = new ActingHome();
+    await begin(home);
+    const head = "work";
+    const unknown = await home.prepare("gh_pr_create", { ...args, head });
+    expect(unknown.prepared).toMatchObject({ tree: null, base: null, target: { commit: null } });
+    expect(unknown.prepared.facts).toContainEqual(["with", expect.stringContaining("did not push it")]);
+    // A commit of the work's files, as a push would have made it.
+    writeFileSync(join(home.main, "a.txt"), "two\n");
+    gitIn(home.main, "commit", "-qam", "pushed");
+    const commit = gitIn(home.main, "rev-parse", "HEAD");
+    const url = "https://github.com:443/ani/parser.git";
+    const pushed = async (branch: string) =>
+      home.session.append("action_ended", {
+        ...{ approval: "appr_1", task: 1, tool: "git_push", outcome: "ok" },
+        facts: { url, branch, commit },
+      });
+    await pushed("elsewhere");
+    expect(fingerprintOf((await home.prepare("gh_pr_create", { ...args, head })).action)).toBe(
+      fingerprintOf(unknown.action),
+    );
+    await pushed(head);
+    const known = await home.prepare("gh_pr_create", { ...args, head });
+    expect(known.prepared).toMatchObject({
+      target: { commit },
+      tree: gitIn(home.main, "rev-parse", "HEAD^{tree}"),
+    });
+    expect(fingerprintOf(known.action)).not.toBe(fingerprintOf(unknown.action));
+    await turn(home.task, "echo three > a.txt");
+    await expect(home.prepare("gh_pr_create", { ...args, head })).rejects.toMatchObject({
+      code: "tool_failed",
+      message: expect.stringContaining(commit),
+    });
+  });
+
   it("worker-6 is refused before a person is asked if the work, the title or the body has a secret in it", async () => {
     await using home = new ActingHome();
     await begin(home);
