@@ -15,6 +15,7 @@ import type { WorkTree } from "./work-trees.ts";
 const NAMED_PATHS = 5;
 /** How long another git may have the index locked: an editor that asks for the status has it for a moment. */
 const LOCKED_MS = 2000;
+/** Another git announces nothing when it lets go of its lock. */
 const RETRY_MS = 50;
 
 const placeOf = ({ path, gitDir }: WorkTree) => ({ gitDir, workTree: path });
