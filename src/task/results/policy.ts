@@ -36,8 +36,14 @@ const PROTECTED: readonly string[] = [
   "/.gitlab-ci.yml",
   ".circleci/**",
   ".buildkite/**",
-  "/Jenkinsfile",
+  ".forgejo/**",
+  ".gitea/**",
+  "/.woodpecker*",
+  "/.drone.yml",
+  "/.travis.yml",
   "/azure-pipelines.yml",
+  "/bitbucket-pipelines.yml",
+  "Jenkinsfile*",
 ];
 type ChangeSize = Pick<DiffStat, "files" | "insertions" | "deletions">;
 

@@ -19,14 +19,17 @@ const KINDS: readonly (readonly [why: Why, pattern: RegExp])[] = [
   ["check", new RegExp(`^${CONFIG_FILE.replace(".", "\\.")}$`)],
   ["test", /(^|\/)(tests?|__tests__|__snapshots__|specs?|e2e|testdata|fixtures)\//],
   ["test", /(^|\/)(conftest\.py|test_[^/]*\.py|[^/]*[._-](test|spec)\.[^/]+|[^/]*_test\.(go|py|rb|exs?))$/],
+  ["test", /(^|\/)([^/]*Tests?\/|[^/]*Tests?\.(java|kt|scala|groovy|cs|fs|vb|swift|php)$)/],
+  ["script", /(^|\/)(CMakeLists\.txt|(Docker|Container)file(\.[^/]*)?|deno\.jsonc?|turbo\.json)$/],
   ["script", /(^|\/)(package\.json|Makefile|GNUmakefile|justfile|Rakefile|Taskfile\.ya?ml|noxfile\.py)$/],
   ["script", /(^|\/)(scripts?|bin|tools)\//],
-  ["config", /(^|\/)(\.github|\.gitlab|\.circleci|\.buildkite|\.husky)\//],
-  ["config", /(^|\/)(\.gitlab-ci\.yml|Jenkinsfile|azure-pipelines\.yml|tox\.ini|setup\.cfg|pytest\.ini)$/],
+  ["config", /(^|\/)\.(github|gitlab|circleci|buildkite|forgejo|gitea|woodpecker|husky)\//],
+  ["config", /(^|\/)(\.(gitlab-ci|travis|drone|woodpecker)|azure-pipelines|bitbucket-pipelines)\.yml$/],
+  ["config", /(^|\/)(Jenkinsfile[^/]*|tox\.ini|setup\.cfg|pytest\.ini|phpunit\.xml(\.dist)?)$/],
   ["config", /(^|\/)(pyproject\.toml|Cargo\.toml|go\.mod|build\.gradle(\.kts)?|pom\.xml|biome\.jsonc?)$/],
   [
     "config",
-    /(^|\/)(tsconfig[^/]*\.json|[^/]*\.config\.[a-z]+|\.[^/]*rc(\.[a-z]+)?|\.npmrc|\.mocharc[^/]*)$/,
+    /(^|\/)(tsconfig[^/]*\.json|[^/]*\.conf(ig)?\.[a-z]+|\.[^/]*rc(\.[a-z]+)?|\.npmrc|\.mocharc[^/]*)$/,
   ],
 ];
 

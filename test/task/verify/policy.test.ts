@@ -3,7 +3,9 @@
  */
 import { describe, expect, it } from "vitest";
 import type { ChangedFile, FileVersion } from "../../../src/capsule/index.ts";
-import { findingsIn } from "../../../src/task/results/policy.ts";
+import { openHome } from "../../../src/home/index.ts";
+import { roomOf } from "../../../src/task/index.ts";
+import { findingsIn, protectedPaths } from "../../../src/task/results/policy.ts";
 import { gitIn } from "../../support/repo.ts";
 import { TaskHome, turn } from "../../support/tasks.ts";
 import { newValue } from "../../support/values.ts";
@@ -75,6 +77,24 @@ describe("the policy", () => {
       ].map((change) => findingsIn(change, ["lock.json", ".github/**"])),
     );
     expect(found.map((one) => one.map(({ rule }) => rule))).toEqual([["protected"], ["protected"], []]);
+  });
+
+  it("protects the files of CI services without being told", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const session = await hf.openSession({ repo: home.main });
+    const protect = await protectedPaths(await roomOf(await openHome({ home: home.dir }), session), null);
+    const isFound = async (path: string) =>
+      (await findingsIn({ path, before: null, after: file("x") }, protect)).length > 0;
+    for (const path of [
+      ...["holdfast.yaml", ".github/workflows/ci.yml", ".gitlab-ci.yml", ".travis.yml", ".drone.yml"],
+      ...["bitbucket-pipelines.yml", ".woodpecker.yml", ".woodpecker/test.yml", ".forgejo/workflows/ci.yml"],
+      ...[".gitea/workflows/ci.yml", "Jenkinsfile", "deploy/Jenkinsfile"],
+    ])
+      expect(await isFound(path), path).toBe(true);
+    for (const path of ["src/drone.yml", "woodpecker/x", "docs/Jenkins"])
+      expect(await isFound(path), path).toBe(false);
+    await session.pause();
   });
 
   it("verify-5 keeps work from being published until a person has reviewed it", async () => {
