@@ -5,7 +5,8 @@ import { existsSync, mkdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { CheckedHome } from "../../support/checked.ts";
 import { TestChild } from "../../support/children.ts";
-import { gitIn } from "../../support/repo.ts";
+import { eventsOf } from "../../support/merging.ts";
+import { commitFiles, fingerprint, gitIn } from "../../support/repo.ts";
 
 /**
  * The process is killed just before the first record of type `fatal`. `isMerged`: then a person merges the
@@ -73,6 +74,36 @@ describe("a task that is killed around its checks", () => {
       expect((await hf.auditSession(id)).findings, fatal).toEqual([]);
     }
     expect(trees.size).toBe(1);
+    expect(home.strays()).toEqual([]);
+  });
+
+  it("merge-1 verify-2 a merge that is killed around its checks changes nothing, and is done when it is asked for again", async () => {
+    using home = new CheckedHome(["{ name: test, run: test -e runs }"], { a: "1\n" });
+    const hf = await home.hf();
+    for (const type of ["check_started", "check_ended", "verification_ended"])
+      for (const when of ["before", "after"]) {
+        const file = `${when}-${type}`;
+        const { id, end } = await home.task(`echo ${file} >> runs`);
+        expect(end.outcome, file).toBe("done");
+        commitFiles(home.main, { [`c-${file}`]: "c\n" }, "by a person");
+        const before = fingerprint(home.main);
+        await using child = new TestChild("move-and-die.ts", [home.dir, id, "merge", when, type]);
+        await child.ended();
+        expect(child.lines, file).not.toContainEqual(expect.stringContaining("moved"));
+        expect(fingerprint(home.main), file).toBe(before);
+        const { commit, verdict } = await hf.mergeSession(id);
+        expect(verdict, file).toBe("passed");
+        expect(gitIn(home.main, "log", "-2", "--format=%s"), file).toBe("checked\nby a person");
+        const records = await eventsOf(hf, id, /check_ended|merge_|work_merged/);
+        // No receipt of the merge that was killed counts.
+        expect(records.slice(-3), file).toMatchObject([
+          { type: "check_ended", data: { passed: true, tree: gitIn(home.main, "rev-parse", "main^{tree}") } },
+          { type: "merge_started", data: { commit } },
+          { type: "work_merged", data: { commit } },
+        ]);
+        expect(existsSync(home.sessionDir(id, "tasks", "1", "checking")), file).toBe(false);
+        expect((await hf.auditSession(id)).findings, file).toEqual([]);
+      }
     expect(home.strays()).toEqual([]);
   });
 
