@@ -5,12 +5,13 @@
  *
  *   node examples/harness.ts <repo> <name> <task in plain words>
  *
- * MODEL_URL and MODEL_KEY name the model and its key.
+ * MODEL_KEY is the key, MODEL_NAME the model, and MODEL_URL the address of its API. Without MODEL_URL, that is Anthropic's.
  */
 import { isHoldfastError, type OwnedSession, openHoldfast, type Workplace } from "holdfast";
 
 const [repo = ".", name = "harness", ...words] = process.argv.slice(2);
 const url = `${process.env["MODEL_URL"] ?? "https://api.anthropic.com"}/v1/messages`;
+const model = process.env["MODEL_NAME"] ?? "claude-sonnet-5-5";
 const tools = [
   {
     name: "run_command",
@@ -57,11 +58,7 @@ async function drive(work: Workplace, input: string): Promise<void> {
   for (;;) {
     if (turn.budgetLeft().reached.length > 0) throw new Error("the budget is used up");
     const { content, usage } = await ask();
-    await turn.reportUsage({
-      inputTokens: usage.input_tokens,
-      outputTokens: usage.output_tokens,
-      model: "any",
-    });
+    await turn.reportUsage({ inputTokens: usage.input_tokens, outputTokens: usage.output_tokens, model });
     const calls = content.filter(({ type }) => type === "tool_use");
     for (const { text } of content) if (text) await turn.addMessage("assistant", text);
     if (calls.length === 0) return turn.end();
@@ -78,9 +75,13 @@ async function drive(work: Workplace, input: string): Promise<void> {
 /** The whole conversation goes to the model each time: it is read back from the journal. */
 async function ask(): Promise<Answer> {
   const { messages } = await handle.conversation("anthropic");
-  const headers = { "content-type": "application/json", "x-api-key": process.env["MODEL_KEY"] ?? "none" };
-  const body = JSON.stringify({ model: "any", max_tokens: 4096, tools, messages });
+  const headers = {
+    "content-type": "application/json",
+    "x-api-key": process.env["MODEL_KEY"] ?? "none",
+    "anthropic-version": "2023-06-01",
+  };
+  const body = JSON.stringify({ model, max_tokens: 4096, tools, messages });
   const response = await fetch(url, { method: "POST", headers, body });
-  if (!response.ok) throw new Error(`the model answered ${response.status}`);
+  if (!response.ok) throw new Error(`the model answered ${response.status}: ${await response.text()}`);
   return (await response.json()) as Answer;
 }

@@ -7,6 +7,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
+import { knownAgent } from "../../src/agent/index.ts";
 import { orphansIn, startScriptedModel } from "../../src/testing/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { until } from "../support/hosts.ts";
@@ -23,7 +24,7 @@ interface Harness {
   start(edit?: (text: string) => string): ChildProcessByStdio<null, Readable, null>;
 }
 
-function harness(home: TaskHome, url: string): Harness {
+function harness(home: TaskHome, url: string, env: NodeJS.ProcessEnv = {}): Harness {
   const text = readFileSync(join(root, "examples", "harness.ts"), "utf8");
   return {
     start: (edit = (same) => same) => {
@@ -33,7 +34,7 @@ function harness(home: TaskHome, url: string): Harness {
         edit(text).replace('"holdfast"', JSON.stringify(join(root, "dist", "index.js"))),
       );
       return spawn(process.execPath, [program, home.main, "fix-login", "[[login]] fix it"], {
-        env: { ...process.env, HOLDFAST_HOME: home.dir, MODEL_URL: url },
+        env: { ...process.env, HOLDFAST_HOME: home.dir, MODEL_URL: url, ...env },
         stdio: ["ignore", "pipe", "inherit"],
       });
     },
@@ -63,7 +64,7 @@ describe.runIf(hasSandbox)("examples/harness.ts", () => {
         ],
       },
     });
-    const { start } = harness(home, model.url);
+    const { start } = harness(home, model.url, { MODEL_NAME: "a-model", MODEL_KEY: "a-key" });
     const first = start();
     // The second request has the first command's result. Its answer is the second command, which then runs.
     await until(async () => model.requests.length === 2);
@@ -78,6 +79,10 @@ describe.runIf(hasSandbox)("examples/harness.ts", () => {
       "three",
     ]);
     expect(model.requests.flatMap(orphansIn)).toEqual([]);
+    for (const { headers, body } of model.requests) {
+      expect(headers).toMatchObject({ "x-api-key": "a-key", "anthropic-version": "2023-06-01" });
+      expect(JSON.parse(body).model).toBe("a-model");
+    }
   });
 
   it("survives SIGKILL before and after each of its steps, and the task's words reach the model once", async () => {
@@ -103,6 +108,9 @@ describe.runIf(hasSandbox)("examples/harness.ts", () => {
     expect(said).toEqual({ outcome: "unverified", branch: "holdfast/fix-login", turns: 1 });
     expect(gitIn(home.main, "show", "holdfast/fix-login:log.txt")).toBe("one");
     expect(model.requests).toHaveLength(2);
+    // Without MODEL_NAME, it is a model that Anthropic has.
+    const known = knownAgent("opencode")?.models["anthropic"];
+    expect(model.requests.map(({ body }) => JSON.parse(body).model)).toEqual([known, known]);
     expect(model.requests.every(({ body }) => body.split("fix it").length === 2)).toBe(true);
   });
 });
