@@ -36,28 +36,29 @@ export async function* readOutput(
   const { state } = await inspectSession(found.dir);
   const request = state.task?.number === task ? state.task.request : null;
   // Opened before the journal is read: the file is removed only when the journal says that all of it is kept.
-  const fd = request === null ? undefined : openIfThere(spoolPath(found.dir, request));
-  const outline = await outlineOf(found, task);
-  const covered = yield* readKept(found.dir, task, outline);
-  const isNew = outline.lastTurn > covered || outline.lastTurn === 0;
-  if (follow && !outline.isOver && request !== null) {
-    const following = { request, fromSeq: outline.seq + 1, signal, ...present({ outputFd: fd }) };
-    yield* followOutput(home, found, following, isNew);
-    return;
-  }
-  let hasSpooled = false;
-  if (fd !== undefined)
-    try {
-      for (const { stream, chunk } of isNew ? readFramesOf(fd) : []) {
-        if (!isOfCommand(stream)) continue;
-        hasSpooled = true;
-        yield { kind: "output", stream, chunk };
-      }
-    } finally {
-      closeSync(fd);
+  let fd = request === null ? undefined : openIfThere(spoolPath(found.dir, request));
+  try {
+    const outline = await outlineOf(found, task);
+    const covered = yield* readKept(found.dir, task, outline);
+    const isNew = outline.lastTurn > covered || outline.lastTurn === 0;
+    if (follow && !outline.isOver && request !== null) {
+      const following = { request, fromSeq: outline.seq + 1, signal, ...present({ outputFd: fd }) };
+      // It is closed where it is followed.
+      fd = undefined;
+      yield* followOutput(home, found, following, isNew);
+      return;
     }
-  if (!hasSpooled) yield* readExcerpts(found.dir, outline, covered);
-  if (!outline.isOver) yield { kind: "note", about: "goes_on" };
+    let hasSpooled = false;
+    for (const { stream, chunk } of fd !== undefined && isNew ? readFramesOf(fd) : []) {
+      if (!isOfCommand(stream)) continue;
+      hasSpooled = true;
+      yield { kind: "output", stream, chunk };
+    }
+    if (!hasSpooled) yield* readExcerpts(found.dir, outline, covered);
+    if (!outline.isOver) yield { kind: "note", about: "goes_on" };
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
 }
 
 /** What the journal has on one task. */

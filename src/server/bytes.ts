@@ -15,20 +15,28 @@ export function sendFile(response: ServerResponse, bytes: Buffer): void {
   response.writeHead(200, BYTES).end(bytes);
 }
 
-/** The first part decides whether the answer is a failure. */
+/** The first part decides whether the answer is a failure. When the client hangs up, the parts are left. */
 export async function sendBytes(
   response: ServerResponse,
   partsFor: (signal: AbortSignal) => AsyncGenerator<Part>,
 ): Promise<void> {
   const gone = new AbortController();
   response.once("close", () => gone.abort());
-  const parts = partsFor(gone.signal);
-  let next = await parts.next();
-  response.writeHead(200, BYTES);
-  for (; !next.done && !gone.signal.aborted; next = await parts.next()) {
-    const { chunk } = next.value;
-    if (chunk && !response.write(chunk))
-      await Promise.race([once(response, "drain"), once(response, "close")]);
+  for await (const { chunk } of partsFor(gone.signal)) {
+    if (!response.headersSent) response.writeHead(200, BYTES);
+    if (chunk) await writeTo(response, chunk);
+    if (gone.signal.aborted) return;
   }
+  if (!response.headersSent) response.writeHead(200, BYTES);
   response.end();
+}
+
+/** Resolves when the client can take more, or is gone. */
+export async function writeTo(response: ServerResponse, chunk: Buffer | string): Promise<void> {
+  if (response.destroyed || response.write(chunk)) return;
+  const settled = new AbortController();
+  const { signal } = settled;
+  await Promise.race([once(response, "drain", { signal }), once(response, "close", { signal })]);
+  // Otherwise each wait would leave a listener.
+  settled.abort();
 }

@@ -3,12 +3,12 @@
  * those of all sessions, each with a cursor. A client that was cut off continues after the last record that it has. A
  * client that reads slowly delays only its own stream.
  */
-import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HomeStream } from "../face/index.ts";
 import { JOURNAL_START, journalStamp, loadLongFields, type Position, readDurable } from "../journal/index.ts";
 import type { Clock } from "../util/index.ts";
+import { writeTo } from "./bytes.ts";
 
 /** A process without a bell may append to a session, so the server looks at the session's files. */
 const LOOK_MS = 100;
@@ -44,12 +44,15 @@ export class EventStreams {
       for await (const { record, end } of readDurable(sessionDir, { from: position })) {
         position = end;
         const whole = { ...record, data: await loadLongFields(sessionDir, record) };
-        await write(response, `id: ${record.seq}\nevent: ${record.type}\ndata: ${JSON.stringify(whole)}\n\n`);
+        await writeTo(
+          response,
+          `id: ${record.seq}\nevent: ${record.type}\ndata: ${JSON.stringify(whole)}\n\n`,
+        );
         if (gone.signal.aborted) return;
       }
       while (journalStamp(sessionDir) === before && !gone.signal.aborted && !this.#stop.aborted) {
         if (this.#clock.monotonicMs() > aliveAtMs) {
-          await write(response, ":\n\n");
+          await writeTo(response, ":\n\n");
           aliveAtMs = this.#clock.monotonicMs() + ALIVE_MS;
         }
         await this.#look(sessionDir);
@@ -73,13 +76,13 @@ export class EventStreams {
     for (;;) {
       const event = await Promise.race([next, alive]);
       if (event === "alive") {
-        await write(response, ":\n\n");
+        await writeTo(response, ":\n\n");
         alive = quiet();
       } else if (event.done || signal.aborted) break;
       else {
         const { cursor, session, record } = event.value;
         const data = JSON.stringify({ session, ...record });
-        await write(response, `id: ${cursor}\nevent: ${record.type}\ndata: ${data}\n\n`);
+        await writeTo(response, `id: ${cursor}\nevent: ${record.type}\ndata: ${data}\n\n`);
         next = events.next();
       }
     }
@@ -95,9 +98,4 @@ export class EventStreams {
     this.#changes.set(sessionDir, looking);
     return looking;
   }
-}
-
-async function write(response: ServerResponse, text: string): Promise<void> {
-  if (response.destroyed || response.write(text)) return;
-  await Promise.race([once(response, "drain"), once(response, "close")]);
 }
