@@ -24,8 +24,7 @@ const GROUPS: readonly (readonly [group: string, verbs: readonly string[]])[] = 
 ];
 
 const TITLE = "holdfast: durable, isolated sessions for AI coding agents";
-const IDS =
-  "Name a session by its name, the first characters of its id, or @ for the last one of this repo.";
+const IDS = "Name a session by its name, the first characters of its id, or @ for the last one of this repo.";
 
 /** Fits on one screen. */
 export function overview(): string {

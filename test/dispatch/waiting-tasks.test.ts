@@ -133,7 +133,7 @@ describe("a task", () => {
       () => run.exitCode,
       (status) => status !== null,
     );
-    expect(said).toContain("the session was paused or closed");
+    expect(said).toContain("The session was paused or closed");
     expect(await dispatcher.show(id)).toMatchObject({ status: "paused", inbox: 2 });
     await dispatcher.pause(other.id);
     expect(await dispatcher.resume(id)).toMatchObject({ process: "started" });
