@@ -17,6 +17,11 @@ export interface ContactCounts {
   readonly more?: { readonly allowed: number; readonly refused: number };
 }
 
+/** As fields of a record. */
+export function contactFields({ allowed, refused, ...counts }: ContactCounts) {
+  return { ...counts, allowed: [...allowed], refused: [...refused] };
+}
+
 type Kind = "allowed" | "refused";
 
 export const MAX_HOSTS = 100;

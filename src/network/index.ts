@@ -1,4 +1,4 @@
-export { type ContactCounts, Contacts } from "./contacts.ts";
+export { type ContactCounts, Contacts, contactFields } from "./contacts.ts";
 export { Gate, type Refusal } from "./gate.ts";
 export { isLoopbackName, parseHost, patternFor, reaches } from "./hosts.ts";
 export { addressKindHere, type Resolver } from "./resolving.ts";

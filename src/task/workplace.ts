@@ -20,6 +20,7 @@ import type {
   Workplace,
 } from "../agent/index.ts";
 import { HoldfastError, type Json, type Usage, type Values } from "../contract/index.ts";
+import { contactFields } from "../network/index.ts";
 import { freezeTree, runCommand, thawTree } from "../process/index.ts";
 import { commandLine } from "../redaction/index.ts";
 import type { Turn } from "../session/index.ts";
@@ -149,9 +150,7 @@ export class TaskWorkplace implements Workplace {
   async #recordContacts(turn: number): Promise<void> {
     const { network, room, number: task } = this.#task;
     const counts = network.takeCounts();
-    if (!counts) return;
-    const [allowed, refused] = [[...counts.allowed], [...counts.refused]];
-    await room.session.append("network_used", { task, turn, ...counts, allowed, refused });
+    if (counts) await room.session.append("network_used", { task, turn, ...contactFields(counts) });
   }
 
   show(text: string): void {

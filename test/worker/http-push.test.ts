@@ -148,7 +148,7 @@ describe("git_push over HTTP", () => {
 
   it("worker-4 push-2 gives git the credential that the session brought, and leaves it nowhere", async () => {
     await using home = new ActingHome();
-    const { bare, server } = await withServer(home);
+    const { bare, server, port } = await withServer(home);
     await using _ = server;
     const env = { GIT_USERNAME: "ani", GIT_TOKEN: TOKEN, OTHER: "not-brought" };
     await bringKeys(await openHome({ home: home.dir }), home.session.id as never, env, {
@@ -175,7 +175,15 @@ describe("git_push over HTTP", () => {
       const outcome = await prepared.act(await home.grant(action), quiet());
       await home.task.capsule.detach();
       await agent;
-      expect(outcome).toMatchObject({ outcome: "ok", text: expect.stringContaining("refs/heads/work") });
+      const network = {
+        allowed: [{ host: `localhost:${port}`, connections: expect.any(Number) }],
+        refused: [],
+      };
+      expect(outcome).toMatchObject({
+        outcome: "ok",
+        text: expect.stringContaining("refs/heads/work"),
+        facts: { network },
+      });
       expect(gitIn(bare, "show", "work:a.txt")).toBe("two");
       // The server asked for the credential and got it.
       expect(server.seen.map(({ authorization }) => authorization)).toContain(`Basic ${BASIC}`);

@@ -16,12 +16,13 @@ export const processEvents = {
     }),
   /**
    * Hosts that the task's processes asked for during a turn, and how often; `more`: the number of further
-   * hosts. Turn 0: its set-up.
+   * hosts. Turn 0: its set-up. `check`: the check after this turn that asked for them.
    */
   network_used: () =>
     fields({
       task: count,
       turn: count,
+      check: z.optional(name),
       allowed: z.array(contact),
       refused: z.array(contact),
       more: z.optional(z.strictObject({ allowed: count, refused: count })),

@@ -4,7 +4,7 @@
  * their environment.
  *
  * network-1 A task's processes reach the hosts that its lane names or that a person allowed for this task.
- *    The hosts that they asked for, and those that they were refused, are recorded at the end of each turn.
+ *    The hosts that they asked for, and those that they were refused, are recorded at the end of each turn, and of each check.
  */
 import type { View } from "../../capsule/index.ts";
 import type { LaneInForce } from "../../lane/index.ts";

@@ -4,7 +4,7 @@
  */
 import { type RunSetup, type SetupNetwork, setupRunner } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
-import { type ContactCounts, Contacts, patternFor, type Refusal } from "../../network/index.ts";
+import { Contacts, contactFields, patternFor, type Refusal } from "../../network/index.ts";
 import { refusalsFromNow, type Sandbox } from "../../process/index.ts";
 import { withHosts } from "./network.ts";
 import type { Quota } from "./quota.ts";
@@ -53,16 +53,12 @@ export function setupFor(room: SetupRoom, { quota, hosts, task, ...options }: Se
     } finally {
       const counts = contacts.take();
       const number = task ?? (session.state.task?.number ?? 0) + 1;
-      if (counts) await session.append("network_used", usedBySetup(number, counts));
+      if (counts) await session.append("network_used", { task: number, turn: 0, ...contactFields(counts) });
     }
   };
 }
 
 const allowing = (host: string) => `setup_hosts: [${host}] in holdfast.yaml`;
-
-function usedBySetup(task: number, { allowed, refused, ...counts }: ContactCounts) {
-  return { task, turn: 0, ...counts, allowed: [...allowed], refused: [...refused] };
-}
 
 /** How many refused hosts are named to a person. */
 const MAX_NAMED = 3;

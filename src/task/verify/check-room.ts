@@ -18,6 +18,7 @@ import {
   removeTree,
   userIdentity,
 } from "../../capsule/index.ts";
+import type { ContactCounts } from "../../network/index.ts";
 import {
   baseEnvironment,
   CAPSULE_MARK,
@@ -52,6 +53,8 @@ export interface StepEnd {
   readonly ended: string | undefined;
   /** Hosts that it asked for and may not reach. */
   readonly refused: readonly string[];
+  /** How often it asked for which hosts; undefined if it asked for none. */
+  readonly contacts: ContactCounts | undefined;
 }
 
 /** More output than this comes from a program that writes without end. */
@@ -157,7 +160,8 @@ export class CheckRoom {
       });
       watch?.end();
       const durationMs = Math.round(clock.monotonicMs() - startedMs);
-      return { exitCode, signal, output: output.text, durationMs, ended, refused: [...refused] };
+      const contacts = this.#network.open.takeCounts();
+      return { exitCode, signal, output: output.text, durationMs, ended, refused: [...refused], contacts };
     } finally {
       stop.removeEventListener("abort", onStop);
       watch?.end();

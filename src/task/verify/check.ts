@@ -6,6 +6,7 @@
  */
 import { changedPaths, openStore, toText } from "../../capsule/index.ts";
 import type { CheckSettings } from "../../config/index.ts";
+import { contactFields } from "../../network/index.ts";
 import { commandLine } from "../../redaction/index.ts";
 import { present, printable, tellStep } from "../../util/index.ts";
 import type { Room } from "../room/room.ts";
@@ -41,6 +42,10 @@ export async function runCheck(
   const { run: command, hosts, timeout_minutes: timeoutMinutes } = check;
   const stamp = place.stamp;
   const end = await place.run({ command, hosts, timeoutMinutes });
+  if (end.contacts) {
+    const used = { task: of.task, turn: session.state.turns, check: check.name };
+    await session.append("network_used", { ...used, ...contactFields(end.contacts) });
+  }
   if (stop.aborted) return undefined;
   const isUntouched = stamp !== undefined && stamp === place.stamp;
   const left = isUntouched ? undefined : await leftIn(room, place, tree);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { View } from "../../capsule/index.ts";
 import { HoldfastError, type Values } from "../../contract/index.ts";
 import type { ToolOutcome } from "../../lane/index.ts";
-import { Contacts, TaskNetwork } from "../../network/index.ts";
+import { Contacts, contactFields, TaskNetwork } from "../../network/index.ts";
 import { baseEnvironment, CAPSULE_MARK, launch, runCommand } from "../../process/index.ts";
 import { withHosts } from "../../task/index.ts";
 import { GROUND_DIRS, type Ground } from "../order.ts";
@@ -40,8 +40,9 @@ export async function runSandboxed(program: Program, signal: AbortSignal): Promi
   const said = new Said();
   const onRefused = (refusal: Parameters<typeof refusalLine>[0]) =>
     said.add(Buffer.from(refusalLine(refusal)));
-  const options = { ...reach, onRefused, allowing, contacts: new Contacts() };
-  const run = (network: Network) => runIn(program, network, said, signal);
+  const contacts = new Contacts();
+  const options = { ...reach, onRefused, allowing, contacts };
+  const run = async (network: Network) => withContacts(await runIn(program, network, said, signal), contacts);
   const { view } = ground;
   if (!view) {
     if (reach.hosts.length === 0) return run({ entry: { enter: [], hasNetwork: false }, environment: {} });
@@ -53,6 +54,16 @@ export async function runSandboxed(program: Program, signal: AbortSignal): Promi
   } finally {
     network.close();
   }
+}
+
+/** The hosts that it asked for belong to the facts of its outcome. */
+function withContacts(outcome: ToolOutcome, contacts: Contacts): ToolOutcome {
+  const counts = contacts.take();
+  if (!counts) return outcome;
+  const { allowed, refused, ...more } = contactFields(counts);
+  const plain = (all: typeof allowed) => all.map(({ host, connections }) => ({ host, connections }));
+  const network = { ...more, allowed: plain(allowed), refused: plain(refused) };
+  return { ...outcome, facts: { ...outcome.facts, network } };
 }
 
 async function runIn(

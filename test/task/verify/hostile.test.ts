@@ -210,21 +210,31 @@ describe("an agent that tries to make its check pass", () => {
     expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ verdict: "failed" });
   });
 
-  it("can't give a check hosts in the repo's file before a person accepted them", async () => {
+  it("network-1 can't give a check hosts before a person accepted them, and the hosts it asked for are on record", async () => {
     const server = createServer((_, response) => response.end("served")).listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
     const host = `localhost:${port}`;
     try {
       using home = new CheckedHome(
-        [`{ name: test, run: 'curl -sf --noproxy "*" http://${host}/', hosts: ['${host}'] }`],
+        [
+          `{ name: test, run: 'curl -s -o /dev/null http://example.org/; curl -sf --noproxy "*" http://${host}/', hosts: ['${host}'] }`,
+        ],
         project,
       );
       expect((await home.task("echo 1 > x")).end.outcome).toBe("failed");
       await acceptFile(home);
-      const { end, receipts } = await home.task("echo 1 > x");
+      const { id, end, receipts } = await home.task("echo 1 > x");
       expect(receipts).toMatchObject([{ passed: true, output: "served" }]);
       expect(end.outcome).toBe("done");
+      const used: unknown[] = [];
+      for await (const { type, data } of (await home.open()).readJournal(id))
+        if (type === "network_used") used.push(data);
+      const contacts = {
+        allowed: [{ host, connections: 1 }],
+        refused: [{ host: "example.org", connections: 1 }],
+      };
+      expect(used).toEqual([{ task: 1, turn: 1, check: "test", ...contacts }]);
     } finally {
       server.close();
     }
