@@ -62,13 +62,11 @@ export class ModelRoute {
   async model(provider: string): Promise<ModelAccess> {
     const { api } = findProvider(await readSettings(this.#home.dir), provider);
     this.#broker ??= this.#reach();
-    const broker = this.#broker;
-    this.#opened ??= this.#open(broker);
-    const opened = this.#opened;
+    this.#opened ??= this.#open(this.#broker);
     // Both may fail, so neither may be left to itself.
     const [credential, { origin, key }] = await Promise.all([
-      broker.then((open) => open.credential(provider)),
-      opened,
+      this.#broker.then((open) => open.credential(provider)),
+      this.#opened,
     ]);
     // Without one the agent waits at its first request, where it is said which key is missing.
     return { url: `${origin}/${provider}`, api, key, kind: credential?.kind ?? "key" };
