@@ -61,7 +61,9 @@ it.skipIf(!hasSandbox)(
   "a task uses the login and the instructions of the person who gave it, whoever starts its process",
   async () => {
     const look = "cat ~/.claude/CLAUDE.md > who; until [ -e ~/released ]; do sleep 0.05; done";
-    await using home = await AgentHome.start({ look: [{ call: { bash: { command: look } } }, { say: "Done." }] });
+    await using home = await AgentHome.start({
+      look: [{ call: { bash: { command: look } } }, { say: "Done." }],
+    });
     for (const name of ["ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"]) home.env[name] = "";
     for (const who of ["first", "second"]) {
       const dir = home.join(`claude-${who}`);
