@@ -18,13 +18,15 @@ import { findHomeRuntimeDir, removeRuntimeDir } from "../src/mail/index.ts";
 import { findProgram } from "../src/process/index.ts";
 import { treeOf } from "../src/process/tree.ts";
 import { type ScriptedModel, startScriptedModel } from "../src/testing/index.ts";
-import { readTextOr } from "../src/util/index.ts";
+import { deadline, readTextOr, systemClock } from "../src/util/index.ts";
 import { atMost, median, type Row } from "./measure.ts";
 
 const cli = join(import.meta.dirname, "..", "dist", "cli", "main.js");
 const standIn = join(import.meta.dirname, "..", "test", "fixtures", "agents", "claude.ts");
 const ROUNDS = 7;
 const MANY = 50;
+/** Until all of them have asked their model, on a busy machine. */
+const MOST_MS = 10 * 60_000;
 const installed = process.env["HOLDFAST_AGENTS"];
 const KEY = "scripted-key-0000000000000000000000";
 const call = (command: string) => ({ call: { bash: { command } } });
@@ -35,7 +37,7 @@ export async function benchAgents(directory: string, progress: (text: string) =>
   await using model = await startScriptedModel({
     scripts: {
       work: [call("echo one > one"), call("cat one"), call("ls"), { say: "Done." }],
-      long: [{ delayMs: 600_000, say: "Late." }],
+      long: [{ delayMs: 2 * MOST_MS, say: "Late." }],
     },
   });
   const repo = join(directory, "agents-repo");
@@ -113,7 +115,12 @@ async function benchMemory({ directory, repo, bin, model }: Ground, progress: (t
   try {
     for (let count = 1; count <= MANY; count += 1)
       await hold("run", "--detach", "--name", `many-${count}`, "--agent", "claude", "[[long]]");
-    while (model.requests.length < before + MANY) await sleep(100);
+    const patience = deadline(systemClock, MOST_MS);
+    while (model.requests.length < before + MANY) {
+      if (patience.isPast)
+        throw new Error(`of ${MANY} agents ${model.requests.length - before} asked the model`);
+      await sleep(100);
+    }
     const ids = JSON.parse(await hold("ls", "--json")).map(({ id }: { id: string }) => id) as string[];
     const around = ids.map((id) => {
       const pid = readProcessRecord(join(home, "sessions", id))?.pid ?? 0;
