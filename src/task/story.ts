@@ -41,9 +41,10 @@ export async function storyOf(task: Pick<TaskInHand, "room" | "capsule">): Promi
   }
   if (turns.length === 0) return undefined;
   const decisions: string[] = [];
+  const asked: Asked = new Map();
   let work: Work = {};
   for await (const { record } of readDurable(sessionDir)) {
-    decisions.push(...decisionIn(record));
+    decisions.push(...decisionIn(record, asked));
     work = workAfter(work, record);
   }
   return tellStory({ turns, count: session.state.turns, files: await filesIn(task, work), decisions });
@@ -102,10 +103,19 @@ async function filesIn(
   }
 }
 
-function decisionIn({ type, data }: JournalRecord): string[] {
+/** The calls that people were asked about, in words, by their approvals. */
+type Asked = Map<string, string>;
+
+function decisionIn({ type, data }: JournalRecord, asked: Asked): string[] {
+  if (type === "approval_requested")
+    asked.set(String(data["approval"]), `${data["tool"]} ${short(data["args"] ?? "", 300)}`);
   if (type === "question_answered") return [`${data["by"]} answered: ${short(data["text"] ?? "", 300)}`];
   if (type === "approval_denied")
-    return [`${data["by"]} denied a call${data["reason"] === undefined ? "" : `: ${data["reason"]}`}`];
+    return [
+      [`${data["by"]} denied ${asked.get(String(data["approval"])) ?? "a call"}`, data["reason"] ?? []]
+        .flat()
+        .join(": "),
+    ];
   if (type === "fact_remembered") return [short(data["text"] ?? "", 300)];
   return [];
 }

@@ -4,6 +4,7 @@
 import { describe, expect, it } from "vitest";
 import type { HistoryTurn } from "../../src/session/index.ts";
 import { type Facts, tellStory } from "../../src/task/story.ts";
+import { TaskHome } from "../support/tasks.ts";
 
 const said = (text: string) => ({ kind: "message", role: "assistant", content: text }) as const;
 const call = (name: string, outcome = "ok") =>
@@ -31,6 +32,19 @@ describe("the story of a session", () => {
     expect(story).toContain("- and 10 more");
     expect(story).toContain("- ani answered: use tabs");
     expect(story).toContain("Background processes from earlier turns have ended.");
+  });
+
+  it("names the call that a person denied", async () => {
+    using home = new TaskHome();
+    const { session, task } = await home.start(await home.open());
+    const work = task.workplace({});
+    await (await work.beginTurn("push it")).end();
+    const asked = { approval: "appr_1", fingerprint: "0".repeat(64), task: 1, turn: 1 };
+    await session.append("approval_requested", { ...asked, tool: "git_push", args: { branch: "main" } });
+    await session.append("approval_denied", { approval: "appr_1", by: "user:ani", reason: "not today" });
+    expect(await work.story()).toContain('- user:ani denied git_push {"branch":"main"}: not today');
+    await task.end("cancelled");
+    await session.close();
   });
 
   it("leaves out the oldest turns when it gets too long, and tells how many", () => {
