@@ -51,7 +51,9 @@ export class CutCalls {
 
   /** Undefined: the call may run. */
   whyNot(args: Json): string | undefined {
-    return this.#refused.delete(JSON.stringify(args)) ? REFUSAL : undefined;
+    const made = JSON.stringify(args);
+    const form = [...this.#refused].find((one) => isSame(one, made));
+    return form !== undefined && this.#refused.delete(form) ? REFUSAL : undefined;
   }
 
   /** What the agent is told about the calls that were open. */
@@ -80,6 +82,24 @@ export class CutCalls {
 }
 
 const EMPTY = ["null", '""', "{}"];
+
+/** What a record has in the place of a secret. */
+const REDACTED = /\[redacted:[^\]]*\]/;
+
+/** Whether these are the recorded arguments, with any text where a secret is not on record. */
+function isSame(recorded: string, made: string): boolean {
+  const [first = "", ...rest] = recorded.split(REDACTED);
+  const last = rest.pop();
+  if (last === undefined) return recorded === made;
+  if (!made.startsWith(first) || !made.endsWith(last)) return false;
+  let at = first.length;
+  for (const part of rest) {
+    const found = made.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return at <= made.length - last.length;
+}
 
 const isOpen = ({ outcome }: CutCall) => outcome === "interrupted";
 

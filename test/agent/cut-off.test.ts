@@ -12,6 +12,7 @@ import { readTextOr } from "../../src/util/index.ts";
 import { AgentHome } from "../support/agents.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { until } from "../support/hosts.ts";
+import { commitFiles } from "../support/repo.ts";
 
 const bash = (command: string) => ({ call: { bash: { command } } });
 const effects = (home: AgentHome, session: string) =>
@@ -57,19 +58,29 @@ describe.skipIf(!hasSandbox)("an agent whose turn was cut off", () => {
     const bin = home.join("bin");
     const fixtures = join(import.meta.dirname, "..", "fixtures", "agents");
     copyFileSync(join(fixtures, "telling.ts"), join(bin, "telling.ts"));
-    writeFileSync(join(bin, "gemini"), '#!/bin/sh\nexec node "$(dirname "$0")/telling.ts" "$@"\n', {
-      mode: 0o755,
-    });
-    await home.run("telling", "ask read, linger execute", "--agent", "gemini", "--detach");
-    const ran = home.sessionDir(home.idOf("telling"), "home", "execute");
-    await until(() => readTextOr(ran, ""));
-    await killAndResume(home, "telling");
-    const returned = await ofType(home, "telling", "tool_returned");
-    expect(returned.map(({ outcome }) => outcome)).toEqual(["ok", "interrupted", "refused", "ok"]);
-    expect(readTextOr(ran, "")).toBe("ran\nran\n");
-    const [, second] = await ofType(home, "telling", "turn_started");
-    const told = JSON.stringify(second?.["input"]);
-    expect(told).toMatch(/were open.*- execute execute.*are done.*- read read → ok/s);
+    // An agent that nobody has tried may forget calls, too.
+    commitFiles(
+      home.main,
+      {
+        "holdfast.yaml": "agents: { stranger: { adapter: acp, command: [stranger] } }\n",
+      },
+      "an agent",
+    );
+    for (const name of ["gemini", "stranger"]) {
+      writeFileSync(join(bin, name), '#!/bin/sh\nexec node "$(dirname "$0")/telling.ts" "$@"\n', {
+        mode: 0o755,
+      });
+      await home.run(name, "ask read, linger execute", "--agent", name, "--detach");
+      const ran = home.sessionDir(home.idOf(name), "home", "execute");
+      await until(() => readTextOr(ran, ""));
+      await killAndResume(home, name);
+      const returned = await ofType(home, name, "tool_returned");
+      expect(returned.map(({ outcome }) => outcome)).toEqual(["ok", "interrupted", "refused", "ok"]);
+      expect(readTextOr(ran, "")).toBe("ran\nran\n");
+      const [, second] = await ofType(home, name, "turn_started");
+      const told = JSON.stringify(second?.["input"]);
+      expect(told).toMatch(/were open.*- execute execute.*are done.*- read read → ok/s);
+    }
   });
 
   it("is told to end its turn before its task is parked, so that it can store its conversation", async () => {
@@ -149,5 +160,15 @@ describe("the calls of a turn that was cut off", () => {
     expect(refused(true, { command: "x" })).toBe(true);
     expect(refused(false, { command: "x" })).toBe(false);
     for (const args of [{}, null]) expect(refused(true, args)).toBe(false);
+  });
+
+  it("repeat-1 are refused, too, where a secret in their arguments is not on record", () => {
+    const args = { command: "push [redacted:env:TOKEN] to [redacted:env:HOST] now" };
+    const isRefused = (command: string) =>
+      new CutCalls([{ ...call(1, "interrupted"), args }], { refusesRepeats: true }).whyNot({ command }) !==
+      undefined;
+    expect(isRefused("push hunter2hunter2 to to.example.org now")).toBe(true);
+    for (const other of ["push to now", "push x to y", "pull x to y now", "push x at y now"])
+      expect(isRefused(other), other).toBe(false);
   });
 });

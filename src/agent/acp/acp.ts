@@ -55,8 +55,8 @@ interface Held {
   readonly cut: CutCalls;
 }
 
-/** Whether the agent was seen to forget a call that a kill cut off. */
-const isForgetful = (agent: string) => manifestOf(agent)?.can.remembersOpenCalls === false;
+/** Whether the agent may forget a call that a kill cut off: it was never seen to remember one. */
+const isForgetful = (agent: string) => manifestOf(agent)?.can.remembersOpenCalls !== true;
 
 /** The agent has ended, or breaks the protocol. In both cases its processes and its turn are ended. */
 async function cutShort(
