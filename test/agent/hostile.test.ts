@@ -107,10 +107,11 @@ describe("a misbehaving agent", () => {
     await home.run("early", "[[good]]", ...wall);
     const again = (...more: string[]) =>
       home.holdfast("run", ...wall, "--session", "early", "--continue", ...more, "go on");
-    expect((await again("--model", "hostile-early")).stdout).toContain("ended before it had answered");
+    for (const way of ["early", "refuses"])
+      expect((await again("--model", `hostile-${way}`)).stdout).toContain("ended before it had answered");
     expect((await again()).status).toBe(0);
     const begun = (await home.records("early")).filter(({ type }) => type === "conversation_begun");
-    expect(begun.map(({ data }) => data["how"])).toEqual(["new", "resumed", "resumed"]);
+    expect(begun.map(({ data }) => data["how"])).toEqual(["new", "resumed", "resumed", "resumed"]);
     expect(new Set(begun.map(({ data }) => data["conversation"])).size).toBe(1);
   });
 

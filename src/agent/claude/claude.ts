@@ -17,8 +17,8 @@ import { newOpening, type Opening, openingOf } from "../opening.ts";
 import { Dialogue } from "./dialogue.ts";
 import { CLAUDE, commandFor, environmentFor, filesFor, interactiveCommand, PROVIDER } from "./start.ts";
 
-/** Claude's exit status when it does not know the conversation that it is to continue. */
-const NOT_FOUND = 1;
+/** What Claude writes when it does not know the conversation that it is to continue. */
+const NOT_FOUND = "No conversation found";
 
 export async function driveClaude(work: Workplace, spec: ClaudeSpec): Promise<AgentEnd> {
   const model = await work.model(PROVIDER);
@@ -31,12 +31,12 @@ export async function driveClaude(work: Workplace, spec: ClaudeSpec): Promise<Ag
   return (await converse(work, spec, model, { opening: await newOpening(work, spec), cut })).end;
 }
 
+/** Of its output before it begins, in characters. */
+const MAX_EARLY = 16 * 1024;
+
 interface Conversed {
   readonly end: AgentEnd;
-  /**
-   * Whether Claude did not find the conversation, which it reports by this exit status. A killed process
-   * reports nothing.
-   */
+  /** Whether Claude did not find the conversation. Any other failure leaves the conversation as it is. */
   readonly isLost: boolean;
 }
 
@@ -75,6 +75,7 @@ async function converse(
   const dialogue = new Dialogue(work, cut);
   const lines = new JsonLines();
   let received: Promise<void> = Promise.resolve();
+  let early = "";
   const gate = await gateFor(work, spec);
   const process = await work.start(commandFor(spec, { id, tools: work.tools, gate }, how), {
     hasInput: true,
@@ -82,6 +83,7 @@ async function converse(
     env: environmentFor(model, gate),
     files: await filesFor(work, model),
     onOutput: (chunk, stream) => {
+      if (!dialogue.hasBegun && early.length < MAX_EARLY) early += chunk.toString("utf8");
       if (stream !== "stdout") return undefined;
       received = received.then(() => take(chunk));
       received.catch(() => process.end());
@@ -103,7 +105,7 @@ async function converse(
   const end = { exitCode, signal };
   if (work.stop.aborted && isStopped && failure === undefined)
     return { end: { ...end, outcome: "stopped" }, isLost: false };
-  const isLost = !dialogue.hasBegun && exitCode === NOT_FOUND;
+  const isLost = !dialogue.hasBegun && early.includes(NOT_FOUND);
   if (failure !== undefined) work.show(`${ownFailure(failure)}\n`);
   else if (!dialogue.hasAnswered && !isLost) work.show(`${earlyEnd(end)}\n`);
   return { end: { ...end, outcome: failure === undefined ? dialogue.outcome : "failed" }, isLost };
