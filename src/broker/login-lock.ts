@@ -3,10 +3,10 @@
  * held, and whose time its holder updates. There are two, one for newer versions of Claude Code and one for
  * older ones. Holdfast takes both, in the same order, so that each waits for the other.
  */
-import { mkdirSync, realpathSync, rmdirSync, statSync, utimesSync } from "node:fs";
+import { mkdirSync, realpathSync, renameSync, rmdirSync, type Stats, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ageMs, type Clock, deadline, errorCode, systemClock } from "../util/index.ts";
+import { ageMs, type Clock, deadline, errorCode, systemClock, temporaryPath } from "../util/index.ts";
 import { loginExpired } from "./login-file.ts";
 
 /** A killed holder updates nothing. Claude Code takes over its lock after this time, too. */
@@ -71,22 +71,40 @@ function release(held: readonly HeldDir[]): void {
 }
 
 function isTaken(path: string): boolean {
+  if (isMade(path)) return true;
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats !== undefined && isAbandoned(stats) && isCleared(path) && isMade(path);
+}
+
+const isAbandoned = (stats: Stats) => ageMs(stats) >= ABANDONED_MS;
+
+function isMade(path: string): boolean {
   try {
     mkdirSync(path);
     return true;
   } catch (error) {
     if (errorCode(error) !== "EEXIST") throw error;
-  }
-  const stats = statSync(path, { throwIfNoEntry: false });
-  if (!stats || ageMs(stats) < ABANDONED_MS) return false;
-  try {
-    rmdirSync(path);
-    mkdirSync(path);
-    return true;
-  } catch {
-    // Another process was faster.
     return false;
   }
+}
+
+/**
+ * Removes an abandoned lock, if no other process was faster. By now the lock may be a new one of such a
+ * process: so it is looked at again where nobody else removes it, and put back.
+ */
+export function isCleared(path: string): boolean {
+  const aside = temporaryPath(path);
+  try {
+    renameSync(path, aside);
+    if (isAbandoned(statSync(aside))) {
+      rmdirSync(aside);
+      return true;
+    }
+    renameSync(aside, path);
+  } catch {
+    // Another process was faster.
+  }
+  return false;
 }
 
 const isOurs = ({ path, inode }: HeldDir) => statSync(path, { throwIfNoEntry: false })?.ino === inode;

@@ -20,6 +20,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { ClaudeLogin } from "../../src/broker/login.ts";
+import { isCleared } from "../../src/broker/login-lock.ts";
 import { systemClock } from "../../src/util/index.ts";
 import { TestProvider, whenHeard } from "../support/broker.ts";
 import { TestChild } from "../support/children.ts";
@@ -172,6 +173,19 @@ describe("the login of Claude Code", () => {
     utimesSync(lock, 1, 1);
     const credential = await loginOf(temp).credential({ refresh: true, token_url: endpoint.url });
     expect(credential).toMatchObject({ value: "sk-ant-oat01-planted-1" });
+  });
+
+  it("login-1 a new lock that took the place of an abandoned one stays", () => {
+    using temp = new LoginDir();
+    const lock = temp.join("claude.lock");
+    mkdirSync(lock);
+    const { ino } = statSync(lock);
+    // Another process found it abandoned, and was slower than the one that made this one.
+    expect(isCleared(lock)).toBe(false);
+    expect(statSync(lock).ino).toBe(ino);
+    utimesSync(lock, 1, 1);
+    expect(isCleared(lock)).toBe(true);
+    expect(readdirSync(temp.path)).toEqual([]);
   });
 
   it("leaves no lock behind where it can't make all of them, and fails with the reason", async () => {
