@@ -12,6 +12,7 @@ import { exitStatus, isSessionId } from "../contract/index.ts";
 import { isPlainObject, parseObject, systemClock, tryFileLock } from "../util/index.ts";
 import { HeldSessions, LINGER_MS } from "./held.ts";
 import { Keys } from "./keys.ts";
+import { BrokerLog } from "./log.ts";
 import { ClaudeLogins } from "./login.ts";
 import { BrokerServer, valuesIn } from "./server.ts";
 import { brokerPlace } from "./wire.ts";
@@ -19,16 +20,8 @@ import { brokerPlace } from "./wire.ts";
 /** It polls, because no event tells when a session has ended or has another token. */
 const LOOK_MS = 1000;
 
-/** An agent that repeats a refused request again and again must not fill the disk. */
-const MAX_LINES = 2000;
-let lines = 0;
-
-function say(line: string): void {
-  lines += 1;
-  if (lines > MAX_LINES) return;
-  const text = lines === MAX_LINES ? "the log ends here: too many lines" : line;
-  process.stderr.write(`${new Date(systemClock.nowMs()).toISOString()} ${text}\n`);
-}
+const written = new BrokerLog(systemClock, (text) => process.stderr.write(text));
+const say = (line: string) => written.say(line);
 
 async function serve(homeDir: string, lingerMs: number): Promise<void> {
   const { socket, log } = brokerPlace(homeDir);
