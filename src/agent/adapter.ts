@@ -63,6 +63,8 @@ export interface HomeFile {
   readonly isKept?: boolean;
   /** Whether the file can be executed. */
   readonly isExecutable?: boolean;
+  /** Whether the file is only to be read. It is removed when a later process is not given it any more. */
+  readonly isReadOnly?: boolean;
 }
 
 /** A process in the task's sandbox, with all of its children. */

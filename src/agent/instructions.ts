@@ -40,7 +40,8 @@ class Copies {
       for (const name of readdirSync(at).sort()) this.add(join(at, name), join(path, name), depth + 1);
     if (!stats?.isFile() || this.files.length >= MAX_FILES || this.#bytes + stats.size > MAX_BYTES) return;
     this.#bytes += stats.size;
-    this.files.push({ path, content: readFileSync(at), isExecutable: (stats.mode & 0o100) !== 0 });
+    const isExecutable = (stats.mode & 0o100) !== 0;
+    this.files.push({ path, content: readFileSync(at), isExecutable, isReadOnly: true });
   }
 }
 

@@ -3,7 +3,7 @@
  * its conversation.
  */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { orphansIn } from "../../src/testing/index.ts";
@@ -156,6 +156,24 @@ describe("a person's own configuration of the agent", () => {
     expect(output).toContain("SAY-PLEASE");
     expect(output).toContain("claude-opus-5-5");
     expect(output).not.toContain("PLANTED");
+  });
+
+  it("is read-only in the session, and a text that they delete is gone from its next task", async () => {
+    const look = "cd ~/.claude; find CLAUDE.md skills -type f -exec stat -c '%a %n' {} + | sort";
+    await using home = await AgentHome.start({ look: [bash(look), { say: "Done." }] });
+    const skills = home.join("person", ".claude", "skills");
+    mkdirSync(skills, { recursive: true });
+    writeFileSync(join(skills, "..", "CLAUDE.md"), "SAY-PLEASE\n");
+    writeFileSync(join(skills, "kept.md"), "kept\n");
+    writeFileSync(join(skills, "run.sh"), "true\n", { mode: 0o755 });
+    home.env["HOME"] = home.join("person");
+    const seen = async () =>
+      (await home.records("look")).findLast(({ type }) => type === "tool_returned")?.data["output"];
+    await home.run("look", "[[look]]", ...wall);
+    expect(await seen()).toBe("444 CLAUDE.md\n444 skills/kept.md\n555 skills/run.sh\n");
+    rmSync(join(skills, "run.sh"));
+    await home.holdfast("run", "--session", "look", ...wall, "[[look]] again");
+    expect(await seen()).toBe("444 CLAUDE.md\n444 skills/kept.md\n");
   });
 });
 
