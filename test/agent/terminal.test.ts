@@ -1,6 +1,7 @@
 /**
  * Claude Code's own interface in a terminal of its session: what it is told when it starts.
  */
+import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readTextOr } from "../../src/util/index.ts";
 import { AgentHome } from "../support/agents.ts";
@@ -33,5 +34,19 @@ describe.skipIf(!hasSandbox || !hasScript)("an agent's own interface", () => {
     expect(second.at(-1)).not.toContain("NEXT");
     await home.holdfast("interrupt", "one");
     await home.holdfast("wait", "one");
+  });
+
+  it("leaves a conversation that goes on without it, with --continue", async () => {
+    await using home = await AgentHome.start({ one: [{ say: "FIRST-SAID" }] });
+    await home.run("one", "[[one]]", "-i", "--detach", "--agent", "claude");
+    await until(async () => (await home.records("one")).some(({ type }) => type === "usage_metered"));
+    writeFileSync(home.sessionDir(home.idOf("one"), "home", "released"), "");
+    await home.holdfast("wait", "one");
+    const { status } = await home.holdfast("run", "--session", "one", "--continue", "what did you say?");
+    expect(status).toBe(0);
+    const last = home.model.requests.at(-1)?.body;
+    for (const text of ["FIRST-SAID", "what did you say?"]) expect(last).toContain(text);
+    const begun = (await home.records("one")).filter(({ type }) => type === "conversation_begun");
+    expect(begun.map(({ data }) => data["how"])).toEqual(["new", "resumed"]);
   });
 });

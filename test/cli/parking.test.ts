@@ -72,6 +72,14 @@ describe("a parked task", () => {
     });
   });
 
+  it("ends as cancelled when its session is closed", async () => {
+    using home = new HostHome();
+    const id = await parkedSession(home, { reason: "key", detail: "no key for anthropic" });
+    expect(await home.cli("close", id)).toMatchObject({ status: 0 });
+    const { status, task, due } = await (await home.dispatcher()).show(id);
+    expect([status, task?.outcome, task?.parked, due]).toEqual(["closed", "cancelled", null, "nothing"]);
+  });
+
   it("goes on when a person resumes it, and the status of wait says what it is parked for", async () => {
     using home = new HostHome();
     const id = await parkedSession(home, { reason: "key", detail: "no key for anthropic" });
