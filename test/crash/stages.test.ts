@@ -5,6 +5,7 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
+import type { Holdfast } from "../../src/library/holdfast.ts";
 import { CheckedHome } from "../support/checked.ts";
 import { TestChild } from "../support/children.ts";
 import { fingerprint, gitIn } from "../support/repo.ts";
@@ -13,6 +14,18 @@ const KILLS = process.env["HOLDFAST_LONG"] ? 1000 : 20;
 const AT_ONCE = 2;
 /** A task that was killed so often is let through, so that the next one begins. */
 const KILLS_EACH = 4;
+/** Every other task is killed soon after the beginning of these stages, one after the other. */
+const AIMED = ["verify", "persist"];
+
+/** The stage that a session's records end in. */
+async function stageOf(hf: Holdfast, id: string): Promise<string> {
+  let stage = "none";
+  for await (const { type, data } of hf.readJournal(id)) {
+    if (type === "stage_started") stage = String(data["stage"]);
+    if (type === "stage_ended") stage = `after ${data["stage"]}`;
+  }
+  return stage;
+}
 
 const branchRef = (home: CheckedHome, id: string) => `refs/heads/${home.branchOf(id)}`;
 
@@ -24,13 +37,15 @@ it(`stages-1 verify-2 after ${KILLS} kills each finished task has the same tree 
   const before = fingerprint(home.main);
   const trees = new Set<string>();
   let kills = 0;
+  /** How many kills found a task in each stage. */
+  const killedIn: Record<string, number> = {};
   let seed = 1;
   const random = (below: number) => {
     seed = (seed * 48_271) % 2_147_483_647;
     return seed % below;
   };
   const published: string[] = [];
-  const oneTask = async () => {
+  const oneTask = async (isAimed: boolean) => {
     const session = await hf.openSession({ repo: home.main, title: "killed" });
     const { id } = session;
     await session.release();
@@ -39,7 +54,11 @@ it(`stages-1 verify-2 after ${KILLS} kills each finished task has the same tree 
       await using child = new TestChild("run-stages.ts", [home.dir, id]);
       const isLetThrough = killed >= KILLS_EACH || kills >= KILLS;
       // Not before it has loaded: until then there is nothing to cut off.
-      const dies = isLetThrough ? undefined : sleep(250 + random(1200)).then(() => child.kill("SIGKILL"));
+      const stage = AIMED[killed % 2];
+      const begun = isAimed ? child.line((line) => line === `stage ${stage}`) : Promise.resolve("");
+      const due = begun.then(() => sleep(isAimed ? random(100) : 250 + random(1200)));
+      // A task that does not come to that stage ends by itself.
+      const dies = due.then(() => isLetThrough || child.kill("SIGKILL")).catch(() => {});
       await child.ended();
       const isDone = child.lines.includes("ended");
       // What is on the branch once, stays there as it is.
@@ -48,7 +67,9 @@ it(`stages-1 verify-2 after ${KILLS} kills each finished task has the same tree 
       tipAtCut = tip;
       if (isDone) break;
       await dies;
-      expect(isLetThrough, child.stderr).toBe(false);
+      expect(child.process.signalCode, child.stderr).toBe("SIGKILL");
+      const cutIn = await stageOf(hf, id);
+      killedIn[cutIn] = (killedIn[cutIn] ?? 0) + 1;
       killed += 1;
       kills += 1;
     }
@@ -75,9 +96,11 @@ it(`stages-1 verify-2 after ${KILLS} kills each finished task has the same tree 
     expect((await hf.auditSession(id)).findings).toEqual([]);
   };
   const lane = async () => {
-    while (kills < KILLS) await oneTask();
+    for (let count = 0; kills < KILLS; count += 1) await oneTask(count % 2 === 0);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  expect(killedIn["verify"] ?? 0, JSON.stringify(killedIn)).toBeGreaterThan(0);
+  expect(killedIn["persist"] ?? 0, JSON.stringify(killedIn)).toBeGreaterThan(0);
   // At least one task came to its checks, and all that did had the same tree.
   expect(trees.size).toBe(1);
   expect(fingerprint(home.main)).toBe(before);
