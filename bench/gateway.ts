@@ -56,7 +56,7 @@ export async function benchGateway(directory: string, progress: (text: string) =
   const place = new TaskPlace(task, {
     work: task.workplace(),
     send: async () => "",
-    ask: async () => undefined,
+    ask: async () => ({ question: "q_1", answer: undefined }),
   });
   const { mcp } = await readConfig(task.room, task.base);
   const servers = await openServers({

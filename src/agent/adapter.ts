@@ -119,6 +119,8 @@ export interface Message {
   readonly text: string;
   /** When it was sent: ISO 8601, UTC. */
   readonly at: string;
+  /** The request of the agent that it tells the decision of. */
+  readonly about?: string;
 }
 
 /** The session's inbox, as its agent sees it. */

@@ -125,7 +125,7 @@ async function decideAsOwner(home: Home, found: FoundSession, decision: Decision
     const session = await Session.own({ sessionDir, id, io: home.io, outputOfCut: cut.read });
     try {
       await cut.settle(home, session);
-      await recordDecision(home, session, { decision, by: `user:${found.user}`, isWithoutProcess: true });
+      await recordDecision(home, session, { decision, by: `user:${found.user}` });
       return true;
     } finally {
       await session.release();

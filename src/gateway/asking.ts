@@ -27,7 +27,7 @@ import {
   type Tool,
   type ToolOutcome,
 } from "../lane/index.ts";
-import { workNow } from "../task/index.ts";
+import { enterDecision, workNow } from "../task/index.ts";
 import { Decisions } from "./decisions.ts";
 import type { GatePlace } from "./place.ts";
 import { askedBefore, type Before, findAsked } from "./requests.ts";
@@ -35,6 +35,9 @@ import { askWhatHappened } from "./settling.ts";
 
 /** A person would not read more, and could overlook one that matters. */
 const MAX_DUE = 20;
+
+/** With the request whose decision it is, if it is one. */
+export type Answer = GateAnswer & Pick<ToolOutcome, "decided">;
 
 interface AskedCall extends CallContext {
   /** Whether the lane asks a person about tools of this class. */
@@ -66,7 +69,15 @@ export class Asking {
     this.#decisions = new Decisions(place);
   }
 
-  async answer(tool: Tool, args: JsonObject, call: AskedCall): Promise<GateAnswer> {
+  close(): void {
+    this.#decisions.close();
+  }
+
+  isAwaited(approval: string): boolean {
+    return this.#decisions.isAwaited(approval);
+  }
+
+  async answer(tool: Tool, args: JsonObject, call: AskedCall): Promise<Answer> {
     for (;;) {
       const tried = await this.#alone((release) => this.#tryOrAsk(tool, args, { ...call, release }));
       if (typeof tried !== "string") return tried;
@@ -88,7 +99,8 @@ export class Asking {
     if (pending !== undefined) return pending;
     const { denial, spent } = await askedBefore(this.#place.task.room.sessionDir, fingerprint, tool.name);
     // It was denied while no call was waiting: this call gets the denial.
-    if (denial !== undefined) return refused(denialText(tool, denial));
+    if (denial !== undefined)
+      return { ...refused(denialText(tool, denial.reason)), decided: denial.approval };
     return this.#request(tool, args, tried, spent);
   }
 
@@ -120,7 +132,11 @@ export class Asking {
     const { home, session, task, newId } = this.#place;
     const approval = grant?.approval ?? newId(UNASKED);
     const of = { approval, task: task.number, tool: tool.name };
-    await session.append("action_begun", { ...of, call: call.call });
+    await Promise.all([
+      session.append("action_begun", { ...of, call: call.call }),
+      // An action that nobody was asked about has no decision.
+      ...(grant ? [enterDecision(session, approval)] : []),
+    ]);
     const acting = prepared.act(grant, { ...call, action: approval });
     const { outcome, text, facts } = await acting.catch(grant ? thrown : thrownUnasked);
     const exitCode = facts?.["exit_code"];

@@ -15,10 +15,12 @@ const MAX_KEPT = 4 * 1024 * 1024;
 const MAX_KNOWN = 64;
 
 export class Cutting {
+  /** Ends following the session's records. */
+  readonly close: () => void;
   readonly #handles = new Map<string, string>();
 
   constructor(session: Session) {
-    session.observe((records) => {
+    this.close = session.observe((records) => {
       for (const { type, data } of records) {
         const { call, output } = data;
         if (type !== "tool_returned" || typeof call !== "string" || !isBlobReference(output)) continue;

@@ -14,13 +14,24 @@ export class Decisions {
   readonly #place: GatePlace;
   readonly #waiting = new Map<string, Set<News>>();
   readonly #denials = new Map<string, string>();
+  readonly #unobserve: () => void;
   #lastRecordMs = 0;
 
   constructor(place: GatePlace) {
     this.#place = place;
-    place.session.observe((records) => {
+    this.#unobserve = place.session.observe((records) => {
       for (const record of records) this.#note(record);
     });
+  }
+
+  /** Its task's agent has ended. */
+  close(): void {
+    this.#unobserve();
+  }
+
+  /** Whether a call waits for the decision. */
+  isAwaited(approval: string): boolean {
+    return this.#waiting.has(approval);
   }
 
   /** Never earlier than the session's last record, so that setting the clock back extends no grant. */
@@ -82,20 +93,7 @@ export class Decisions {
     const approval = String(data["approval"] ?? "");
     if (type === "approval_denied") this.#denials.set(approval, String(data["reason"] ?? ""));
     if (type !== "approval_granted" && type !== "approval_denied" && type !== "approval_expired") return;
-    const waiting = this.#waiting.get(approval);
-    for (const news of waiting ?? []) news.tell();
-    if (!waiting?.size && type !== "approval_expired") this.#tellAgent(type, approval);
-  }
-
-  /** If no call waits for the decision any more, the agent gets it as a message. */
-  #tellAgent(type: "approval_granted" | "approval_denied", approval: string): void {
-    const { session, newId } = this.#place;
-    const reason = this.#denials.get(approval);
-    const text =
-      type === "approval_granted"
-        ? `Approval ${approval} was granted. Make exactly the same call again within ten minutes.`
-        : `Approval ${approval} was denied${reason ? `: ${reason}` : "."}`;
-    session.append("message_received", { message: newId("msg"), from: "holdfast", text }).catch(() => {});
+    for (const news of this.#waiting.get(approval) ?? []) news.tell();
   }
 
   get #updatedAt(): string {

@@ -16,7 +16,8 @@ import {
   type ToolDescription,
   type ToolOutcome,
 } from "../lane/index.ts";
-import { Asking } from "./asking.ts";
+import { enterDecision } from "../task/index.ts";
+import { type Answer, Asking } from "./asking.ts";
 import { Cutting } from "./cutting.ts";
 import { keepOffered } from "./offered.ts";
 import type { GatePlace } from "./place.ts";
@@ -112,6 +113,17 @@ export class Gate implements Omit<ToolGate, "access"> {
     return settled;
   }
 
+  /** Whether a call waits for the decision about this approval. */
+  isAwaited(approval: string): boolean {
+    return this.#asking.isAwaited(approval);
+  }
+
+  /** The agent has ended. */
+  close(): void {
+    this.#asking.close();
+    this.#cutting.close();
+  }
+
   settleBegun(): Promise<void> {
     return settleBegun(this.#place);
   }
@@ -127,7 +139,7 @@ export class Gate implements Omit<ToolGate, "access"> {
     tool: Tool,
     args: JsonObject,
     context: CallContext & { readonly call: string },
-  ): Promise<GateAnswer> {
+  ): Promise<Answer> {
     try {
       const invalid = tool.isForeign ? undefined : await whyInvalid(tool, args);
       if (invalid !== undefined) return refused(invalid);
@@ -140,18 +152,20 @@ export class Gate implements Omit<ToolGate, "access"> {
   }
 
   /** Resolves when the outcome is on disk. If the turn has ended meanwhile, the call is answered anyway. */
-  async #settle(
-    of: { readonly turn: number; readonly call: string },
-    answer: GateAnswer,
-  ): Promise<GateAnswer> {
+  async #settle(of: { readonly turn: number; readonly call: string }, answered: Answer): Promise<GateAnswer> {
+    const { session } = this.#place;
+    const { decided, ...answer } = answered;
     const { text } = answer;
-    const isHeld = answer.outcome === "held";
-    const outcome = isHeld ? "refused" : answer.outcome;
+    const isHeld = answered.outcome === "held";
+    const outcome = isHeld ? "refused" : answered.outcome;
     // After a crash, this shows that the call was not decided.
     const facts = isHeld ? { ...answer.facts, is_held: true } : answer.facts;
     const output = this.#cutting.bounded(text);
     try {
-      await this.#place.session.append("tool_returned", { ...of, outcome, output, ...(facts && { facts }) });
+      await Promise.all([
+        session.append("tool_returned", { ...of, outcome, output, ...(facts && { facts }) }),
+        ...(decided === undefined ? [] : [enterDecision(session, decided)]),
+      ]);
     } catch (error) {
       if (!isHoldfastError(error) || !TOO_LATE.includes(error.code)) throw error;
     }

@@ -4,6 +4,7 @@
  */
 import { HoldfastError, type Json } from "../contract/index.ts";
 import { readRecords } from "../session/index.ts";
+import { isPlainObject } from "../util/index.ts";
 
 export interface Asked {
   /** The record of the request, which a grant names. */
@@ -33,7 +34,7 @@ export interface Before {
   /** The last spent approval of the same action, and what came of it. */
   readonly spent: { readonly approval: string; readonly outcome: "ok" | "error" | "unknown" } | undefined;
   /** Why a person denied it, if no call has got that answer yet. */
-  readonly denial: string | undefined;
+  readonly denial: { readonly approval: string; readonly reason: string } | undefined;
 }
 
 /** What is recorded about the same action, from all of its requests. */
@@ -42,17 +43,21 @@ export async function askedBefore(sessionDir: string, fingerprint: string, tool:
   const calls = new Set<string>();
   const isSpent = new Set<string>();
   let spent: Before["spent"];
-  let denial: string | undefined;
+  let denial: Before["denial"];
   for await (const { type, data } of readRecords(sessionDir)) {
     const approval = String(data["approval"]);
     if (type === "approval_requested" && data["fingerprint"] === fingerprint) asked.add(approval);
     else if (type === "tool_called" && data["tool"] === tool) calls.add(String(data["call"]));
-    else if (type === "tool_returned" && calls.has(String(data["call"]))) denial = undefined;
+    else if (type === "tool_returned" && calls.has(String(data["call"])) && !isHeld(data["facts"]))
+      denial = undefined;
     else if (!asked.has(approval)) continue;
-    else if (type === "approval_denied") denial = String(data["reason"] ?? "");
+    else if (type === "approval_denied") denial = { approval, reason: String(data["reason"] ?? "") };
     else if (type === "approval_spent") isSpent.add(approval);
     else if (type === "action_ended" && isSpent.has(approval))
       spent = { approval, outcome: data["outcome"] as "ok" | "error" | "unknown" };
   }
   return { spent, denial };
 }
+
+/** The call was answered without a decision. */
+const isHeld = (facts: unknown) => isPlainObject(facts) && facts["is_held"] === true;

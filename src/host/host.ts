@@ -36,7 +36,8 @@ export class Host {
       cancel: (request) => this.#happen({ kind: "cancel_asked", request }),
       shell: (request) => tasks.openShell(request),
       allowHost: (request) => tasks.allowHost(request),
-      decide: (decided) => recordDecision(home, session, decided),
+      decide: (decided) =>
+        recordDecision(home, session, { ...decided, isAwaited: (request) => tasks.isAwaited(request) }),
       drained: () => calls.call(),
       looked: () => this.#happen({ kind: "looked", next: nextOf(session) }),
       failed: (error) => this.#happen({ kind: "look_failed", error }),

@@ -28,6 +28,8 @@ interface HoldOptions {
 }
 
 export class ModelHold {
+  /** Ends following the session's records. */
+  readonly close: () => void;
   readonly #options: HoldOptions;
   readonly #waiting = new Set<News>();
   readonly #patience = new Map<Need, Deadline>();
@@ -36,7 +38,7 @@ export class ModelHold {
   constructor(session: Session, options: HoldOptions) {
     this.#options = options;
     // A budget that is raised is a record.
-    session.observe(() => this.tell());
+    this.close = session.observe(() => this.tell());
   }
 
   /** Why the last request did not go, if none has passed since. */

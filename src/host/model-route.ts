@@ -78,6 +78,7 @@ export class ModelRoute {
   }
 
   async close(): Promise<void> {
+    this.#hold?.close();
     this.#server?.close();
     for (const socket of this.#sockets) socket.destroy();
     (await this.#broker?.catch(() => undefined))?.close();

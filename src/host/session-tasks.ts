@@ -13,6 +13,7 @@ import type { SessionMail } from "./session-mail.ts";
 import { Shells } from "./shells.ts";
 import { TaskHosts } from "./task-hosts.ts";
 import { TerminalSocket } from "./terminal-socket.ts";
+import type { TaskGate } from "./tool-gate.ts";
 import { TraceSending } from "./trace-sending.ts";
 
 /** What belongs to the task that is driven now. */
@@ -20,6 +21,7 @@ interface DrivenNow {
   readonly stop: AbortController;
   terminal?: TerminalSocket;
   hosts?: TaskHosts;
+  gate?: TaskGate | undefined;
 }
 
 export class SessionTasks {
@@ -70,6 +72,11 @@ export class SessionTasks {
     this.#now.stop.abort(by);
   }
 
+  /** Whether a call of the agent waits for the decision about this request. */
+  isAwaited(request: string): boolean {
+    return this.#now.gate?.isAwaited(request) ?? false;
+  }
+
   openShell(request: ShellRequest): void {
     this.#shells.open(request);
   }
@@ -93,7 +100,10 @@ export class SessionTasks {
         return hosts;
       },
       door: () => this.doorway.open(),
-      offer: (gate) => this.doorway.offer(gate),
+      offer: (gate) => {
+        this.#now.gate = gate;
+        this.doorway.offer(gate);
+      },
       send: (to, text) => this.#mail.outgoing.send(to, text),
       terminal: async () => {
         const terminal = await TerminalSocket.open(this.#presence.path("terminal"), {

@@ -38,6 +38,8 @@ export interface TaskTools {
   /** With a name: the tools that it may be among. */
   list(name?: string): Promise<readonly Tool[]>;
   outcomeOf(approval: string): Promise<BegunOutcome>;
+  /** Whether a call waits for the answer to this question. */
+  isAwaited(question: string): boolean;
   close(): Promise<void>;
 }
 
@@ -47,7 +49,10 @@ export async function toolsFor(parts: GateParts): Promise<TaskTools> {
   const { home, session, task, work, cwd, send, waits, holdMs, tell } = parts;
   const { externalTools, outcomeOf } = await import("../worker/index.ts");
   const { mcp } = await readConfig(task.room, task.base);
-  const questions = new Questions({ session, clock: home.io.clock, newId: home.newId, holdMs, waits });
+  const questions = new Questions({
+    ...{ session, sessionDir: task.room.sessionDir, task: task.number },
+    ...{ clock: home.io.clock, newId: home.newId, holdMs, waits },
+  });
   const ask: ToolPlace["ask"] = ({ text, isTakeOver }, gone) =>
     questions.ask(isTakeOver ? `${text}\n\n${TAKE_OVER}` : text, gone);
   const place = new TaskPlace(task, { work, cwd, send, ask });
@@ -70,7 +75,9 @@ export async function toolsFor(parts: GateParts): Promise<TaskTools> {
         else return state.kind === "ended" ? endedAs(state.outcome) : state;
       }
     },
+    isAwaited: (question) => questions.isAwaited(question),
     close: async () => {
+      questions.close();
       await place.end();
       await servers.close();
     },

@@ -39,6 +39,7 @@ export class TaskGate implements ToolGate {
   readonly #parts: GateParts;
   readonly #sockets = new Set<Socket>();
   #opened: Promise<Opened> | undefined;
+  #now: Opened | undefined;
   #way: Promise<Way> | undefined;
   #server: Server | undefined;
 
@@ -81,10 +82,16 @@ export class TaskGate implements ToolGate {
     });
   }
 
+  /** Whether a call waits for the decision about this request. */
+  isAwaited(request: string): boolean {
+    return this.#now !== undefined && [this.#now.gate, this.#now.tools].some((one) => one.isAwaited(request));
+  }
+
   async close(): Promise<void> {
     this.#server?.close();
     for (const socket of this.#sockets) socket.destroy();
     const opened = await this.#opened?.catch(() => undefined);
+    opened?.gate.close();
     await opened?.closeFace();
     await opened?.tools.close();
   }
@@ -107,7 +114,8 @@ export class TaskGate implements ToolGate {
         face ??= openMcpFace(gate);
         return face;
       };
-      return { gate, tools, openFace, closeFace: async () => (await face)?.close() };
+      this.#now = { gate, tools, openFace, closeFace: async () => (await face)?.close() };
+      return this.#now;
     })();
     return this.#opened;
   }

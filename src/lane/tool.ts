@@ -43,6 +43,8 @@ export interface ToolOutcome {
   readonly text: string;
   /** For programs: an exit status, a handle. */
   readonly facts?: JsonObject;
+  /** The request whose decision this is. A message about the decision has nothing more to tell. */
+  readonly decided?: string;
 }
 
 /** What a call would do, to the last detail. */

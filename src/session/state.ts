@@ -60,6 +60,8 @@ export interface UnreadMessage {
   readonly message: string;
   /** It was passed to the agent, which has not confirmed it yet. */
   readonly isHanded: boolean;
+  /** The request that it tells the decision of. It is of no use after its task. Null for other messages. */
+  readonly about: string | null;
 }
 
 /** A decision or an answer that a person owes. */

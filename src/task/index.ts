@@ -14,7 +14,7 @@ export { isCredential } from "./home/home-files.ts";
 export { decodeHomes, encodeHomes, type Homes, readHomes } from "./home/homes.ts";
 export { readWithheld, type Withheld } from "./home/withheld.ts";
 export type { TaskInHand, TaskOptions } from "./in-hand.ts";
-export { type Decision, recordDecision, subjectOf } from "./inbox/decisions.ts";
+export { type Decision, enterDecision, recordDecision, subjectOf } from "./inbox/decisions.ts";
 export { Feed } from "./inbox/feed.ts";
 export { type HostRequest, Intake, type ShellRequest } from "./inbox/intake.ts";
 export { assertWhole, Named } from "./inbox/named.ts";

@@ -8,6 +8,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { spend } from "../../src/approval/index.ts";
 import type { GrantTerms, JsonObject } from "../../src/contract/index.ts";
+import { Gate } from "../../src/gateway/index.ts";
+import { ModelHold } from "../../src/host/model-hold.ts";
+import { Questions } from "../../src/host/questions.ts";
 import { keyPair } from "../support/approvals.ts";
 import { GateHome } from "../support/gates.ts";
 import { CountedTool, Operator } from "../support/granting.ts";
@@ -87,14 +90,85 @@ describe("an action that needs an approval", () => {
       text: expect.stringContaining("Nothing was done"),
     });
     expect(await home.records("tool_returned")).toMatchObject([{ outcome: "refused" }]);
-    await operator.approve();
-    while ((await home.records("message_received")).length === 0);
+    await operator.decide({ kind: "grant", grant: { ...(await operator.sign()) } });
     expect(await home.records("message_received")).toMatchObject([
-      { from: "holdfast", text: expect.stringContaining("was granted") },
+      { from: "user:ani", text: expect.stringContaining("was granted") },
     ]);
+    expect(home.session.state.unread).toHaveLength(1);
     expect(await call()).toMatchObject({ outcome: "ok" });
+    // The call has acted on it: nothing invites the agent to do it again.
+    expect(home.session.state.unread).toEqual([]);
     expect(await call()).toMatchObject({ outcome: "held" });
     expect(tool.effects).toHaveLength(1);
+    await home.end();
+  });
+
+  it("decision-3 sends the agent a message only if no call waits when the decision is on disk", async () => {
+    const { home, operator, call } = await begun(60_000);
+    using _ = home;
+    const asks = async (which: number, title: string, signal: AbortSignal) => {
+      const calling = home.gate.call("publish_page", { title }, { signal });
+      return { calling, approval: String((await operator.request(which)).data["approval"]) };
+    };
+    const waits = await asks(1, "one", new AbortController().signal);
+    await until(() => home.gate.isAwaited(waits.approval));
+    await operator.decide({ kind: "deny", approval: waits.approval, reason: "no" });
+    expect(await waits.calling).toMatchObject({ outcome: "refused", text: expect.stringContaining("no") });
+    expect(await home.records("message_received")).toEqual([]);
+    // The client gives up while the decision is on its way to the disk.
+    const leaving = new AbortController();
+    const leaves = await asks(2, "two", leaving.signal);
+    await until(() => home.gate.isAwaited(leaves.approval));
+    const append = home.session.append.bind(home.session);
+    home.session.append = (type, data) => {
+      if (type === "approval_denied") leaving.abort();
+      return append(type, data);
+    };
+    await operator.decide({ kind: "deny", approval: leaves.approval, reason: "not now" });
+    expect(await leaves.calling).toMatchObject({ outcome: "held" });
+    expect(await home.records("message_received")).toMatchObject([
+      { about: leaves.approval, text: expect.stringMatching(/was denied by user:ani: not now$/) },
+    ]);
+    // The same call again gets the denial, and then the message has nothing new to tell.
+    expect(await call({ title: "two" })).toMatchObject({ outcome: "refused" });
+    expect(home.session.state.unread).toEqual([]);
+    await home.end();
+  });
+
+  it("is of no concern to a gate whose task is over: it follows the session no longer", async () => {
+    const home = new GateHome();
+    using _ = home;
+    await home.begin({ holdMs: 50 });
+    const { session, task } = home;
+    const io = { ...task.room.io, redact: session.redact };
+    const observe = session.observe.bind(session);
+    let observers = 0;
+    session.observe = (observer) => {
+      const end = observe(observer);
+      observers += 1;
+      return () => {
+        observers -= 1;
+        end();
+      };
+    };
+    const gate = new Gate({
+      ...{ home: { dir: home.dir, id: "home_of_tests", io }, session, task, holdMs: 50 },
+      newId: (prefix) => `${prefix}_1`,
+      stop: new AbortController().signal,
+      tools: async () => [],
+      outcomeOf: async () => ({ kind: "not_begun" }),
+      waits: () => {},
+    });
+    const { clock } = task.room.io;
+    const questions = new Questions({
+      ...{ session, sessionDir: task.room.sessionDir, task: 1, clock, holdMs: 50 },
+      newId: (prefix) => `${prefix}_1`,
+      waits: () => {},
+    });
+    const hold = new ModelHold(session, { clock, holdMs: 50, onHeld: () => {} });
+    expect(observers).toBe(4);
+    for (const one of [gate, questions, hold]) one.close();
+    expect(observers).toBe(0);
     await home.end();
   });
 

@@ -75,7 +75,7 @@ const before: SessionState = {
   conversation: { agent: "claude", id: "c-1", task: 1, hasAnswered: true },
   home: { commit: "c", manifest: "m" },
   queue: [{ request: "task_4", priority: 1 }],
-  unread: [{ message: "msg_1", isHanded: false }],
+  unread: [{ message: "msg_1", isHanded: false, about: null }],
   arrived: ["msg_1"],
   lastSent: "msg_0",
   crashes: 2,

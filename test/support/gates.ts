@@ -83,7 +83,7 @@ export class GateHome extends TaskHome {
     const { id, dir } = await openHome({ home: this.dir });
     this.#homeId = id;
     const home = { dir, id, io: { ...io, redact: session.redact } };
-    const unasked = async () => undefined;
+    const unasked = async () => ({ question: "q_1", answer: undefined });
     const place = new TaskPlace(task, { work: task.workplace(), send: async () => "msg_x", ask: unasked });
     this.#place = place;
     const own = [...builtinTools(place), ...(await externalTools({ home, task }))];

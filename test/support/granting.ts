@@ -7,6 +7,7 @@ import { fingerprintOf, signedBytes, spend } from "../../src/approval/index.ts";
 import { operatorPublicPath } from "../../src/approval/operator-public.ts";
 import type { Action, Grant, GrantTerms, JsonObject } from "../../src/contract/index.ts";
 import type { ActingTool, ToolOutcome } from "../../src/lane/index.ts";
+import { type Decision, recordDecision, subjectOf } from "../../src/task/index.ts";
 import { operatorDir } from "../../src/util/index.ts";
 import { keyPair } from "./approvals.ts";
 import type { GateHome } from "./gates.ts";
@@ -46,6 +47,13 @@ export class Operator {
     changed: Partial<GrantTerms> = {},
     key = this.key,
   ): Promise<Grant> {
+    const grant = await this.sign(which, changed, key);
+    const { data } = await this.request(which);
+    await this.record(String(data["approval"]), grant);
+    return grant;
+  }
+
+  async sign(which: number | "last" = 1, changed: Partial<GrantTerms> = {}, key = this.key): Promise<Grant> {
     const { data, seq, hash } = await this.request(which);
     const nowMs = this.#home.task.room.io.clock.nowMs();
     const terms: GrantTerms = {
@@ -60,9 +68,7 @@ export class Operator {
       expiresAt: new Date(nowMs + TEN_MINUTES_MS).toISOString(),
       ...changed,
     };
-    const grant = { ...terms, signature: sign(null, signedBytes(terms), key).toString("base64") };
-    await this.record(String(data["approval"]), grant);
-    return grant;
+    return { ...terms, signature: sign(null, signedBytes(terms), key).toString("base64") };
   }
 
   async record(approval: string, grant: Grant): Promise<void> {
@@ -74,6 +80,16 @@ export class Operator {
       grant: recorded,
       expiresAt,
     });
+  }
+
+  /** Puts a decision on record as the session process does. */
+  decide(decision: Decision): Promise<void> {
+    const { dir, session, gate, task } = this.#home;
+    const newId = (prefix: string) => `${prefix}_of_${subjectOf(decision)}`;
+    const io = { ...task.room.io, redact: session.redact };
+    const home = { dir, id: "home_of_tests", io, newId };
+    const isAwaited = (request: string) => gate.isAwaited(request);
+    return recordDecision(home, session, { decision, by: "user:ani", isAwaited });
   }
 
   fingerprintOf(action: Action): string {

@@ -48,8 +48,7 @@ export class ToolHome extends TaskHome {
       cwd,
       send: async (to, text) => `msg_${this.sent.push([to, text])}`,
       ask: async (question) => {
-        this.asked.push(question);
-        return answer;
+        return { question: `q_${this.asked.push(question)}`, answer };
       },
     };
     this.#place = new TaskPlace(this.#task, around);

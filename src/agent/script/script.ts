@@ -11,7 +11,7 @@
  */
 import { isHoldfastError, type JsonObject, type ScriptSpec } from "../../contract/index.ts";
 import { printable } from "../../util/index.ts";
-import type { AgentEnd, AgentTurn, CutCall, SettledCall, Workplace } from "../adapter.ts";
+import type { AgentEnd, AgentTurn, CutCall, Message, SettledCall, Workplace } from "../adapter.ts";
 import { whyNot } from "./expecting.ts";
 import { parseScript, type Script, type Step } from "./form.ts";
 import { filled, filledText, NoSuchValue, type Result, type Values } from "./variables.ts";
@@ -175,12 +175,22 @@ class RunningStep {
   async #wait(step: Step, seconds: number): Promise<StepEnd> {
     const { turn, work, at } = this.#around;
     const call = await turn.callTool("wait_message", { seconds }, { call: callOf(at) });
-    const message = await work.messages.next(seconds * 1000, work.stop);
+    const message = await this.#message(seconds * 1000);
     if (work.stop.aborted) return "stopped";
     const text = message?.text ?? `no message came within ${seconds} s`;
     await (message ? call.returned(text) : call.failed(text));
     if (message) await work.messages.entered(message.message);
     return this.#judge(step, { outcome: message ? "ok" : "error", text, facts: {} });
+  }
+
+  /** What a person decided is the outcome of the call that asked, and no message to the script. */
+  async #message(waitMs: number): Promise<Message | undefined> {
+    const { messages, stop } = this.#around.work;
+    for (;;) {
+      const message = await messages.next(waitMs, stop);
+      if (message?.about === undefined) return message;
+      await messages.entered(message.message);
+    }
   }
 
   #show(text: string): void {

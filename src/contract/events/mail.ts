@@ -6,7 +6,8 @@ import * as z from "zod/mini";
 import { content, fields, name, turn } from "./fields.ts";
 
 export const mailEvents = {
-  message_received: () => fields({ message: name, from: name, text: content }),
+  /** `about`: the request of the agent that it tells the decision of. */
+  message_received: () => fields({ message: name, from: name, text: content, about: z.optional(name) }),
   /** The intent, if a message is written to an agent that can't confirm it. */
   message_handed: () => fields({ message: name, turn: z.optional(turn) }),
   message_entered_context: () => fields({ message: name, turn: z.optional(turn), certain: z.boolean() }),

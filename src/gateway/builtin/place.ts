@@ -25,6 +25,13 @@ export interface Question {
   readonly isTakeOver: boolean;
 }
 
+export interface Asked {
+  /** The id of the question. */
+  readonly question: string;
+  /** Undefined: there was no answer during the wait. The question stays open. */
+  readonly answer: string | undefined;
+}
+
 export interface ToolPlace {
   readonly isReadOnly: boolean;
   /** The owner of the files; undefined: the user of this process. */
@@ -42,8 +49,7 @@ export interface ToolPlace {
   readBlob(sha256: string): Promise<Buffer | undefined>;
   /** Sends a message to another session or to the person; resolves to the message's id. */
   send(to: string, text: string): Promise<string>;
-  /** Undefined: there was no answer during the wait. The question stays open. */
-  ask(question: Question, signal: AbortSignal): Promise<string | undefined>;
+  ask(question: Question, signal: AbortSignal): Promise<Asked>;
   /** Appends to the task's notes. */
   note(text: string): Promise<void>;
 }

@@ -36,12 +36,13 @@ export const askPersonTool = (place: ToolPlace): PlainTool =>
       question: text.check(z.describe("The question, with everything that is needed to answer it.")),
       take_over: z.optional(z.boolean().check(z.describe("Default: false."))),
     }),
-    async run({ question, take_over: isTakeOver = false }, { signal }) {
-      const answer = await place.ask({ text: question, isTakeOver }, signal);
-      if (answer !== undefined) return { outcome: "ok", text: answer, facts: { is_answered: true } };
+    async run({ question: asked, take_over: isTakeOver = false }, { signal }) {
+      const { question, answer } = await place.ask({ text: asked, isTakeOver }, signal);
+      if (answer !== undefined)
+        return { outcome: "ok", text: answer, facts: { question, is_answered: true }, decided: question };
       const text =
         "no answer yet: the question stays open. You will get the answer as a message; asking the same question again waits for the same answer\n";
-      return { outcome: "error", text, facts: { is_answered: false, is_held: true } };
+      return { outcome: "error", text, facts: { question, is_answered: false, is_held: true } };
     },
   });
 

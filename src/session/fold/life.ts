@@ -19,6 +19,7 @@ import {
   textsIn,
 } from "./fields.ts";
 import { inherited } from "./inheritance.ts";
+import { unreadWithoutTask } from "./mail.ts";
 import { type Rule, refuse, rule } from "./rule.ts";
 import { refusalWhileOpen } from "./turn.ts";
 
@@ -76,7 +77,7 @@ export const lifeRules: readonly Rule[] = [
         repo,
         lacksRepo: isWithoutItsRepo(state, repo),
         pausedFor: "import",
-        unread: user === state.user ? state.unread : [],
+        unread: user === state.user ? unreadWithoutTask(state) : [],
         home,
       }),
     },

@@ -4,7 +4,7 @@
  */
 import type { HoldfastError } from "../../contract/index.ts";
 import type { QueuedTask, SessionState } from "../state.ts";
-import { numberIn, textIn } from "./fields.ts";
+import { numberIn, textIn, textOrNull } from "./fields.ts";
 import { type Rule, refuse, rule } from "./rule.ts";
 
 /** At most this many envelopes are taken in between two syncs of an inbox; the rest waits there. */
@@ -39,7 +39,7 @@ export const mailRules: readonly Rule[] = [
   ),
   rule(
     "message_received",
-    { message: textIn },
+    { message: textIn, about: textOrNull },
     {
       refuse: ({ arrived, unread }, { message }) => {
         if (arrived.includes(message)) return arrivedBefore(message);
@@ -47,8 +47,8 @@ export const mailRules: readonly Rule[] = [
           ? undefined
           : refuse("inbox_full", `the session already has ${MAX_UNREAD} unread messages`);
       },
-      apply: ({ arrived, unread }, { message }) => ({
-        unread: [...unread, { message, isHanded: false }],
+      apply: ({ arrived, unread }, { message, about }) => ({
+        unread: [...unread, { message, isHanded: false, about }],
         arrived: withArrived(arrived, message),
       }),
     },
@@ -78,6 +78,10 @@ export const mailRules: readonly Rule[] = [
   ),
   rule("message_sent", { message: textIn }, { apply: (_state, { message }) => ({ lastSent: message }) }),
 ];
+
+/** Without the messages about requests, which end with the task that made the requests. */
+export const unreadWithoutTask = ({ unread }: Pick<SessionState, "unread">) =>
+  unread.filter(({ about }) => about === null);
 
 export const unqueued = (queue: readonly QueuedTask[], request: string | null) =>
   queue.filter((one) => one.request !== request);

@@ -27,7 +27,7 @@ import {
   textOrNull,
 } from "./fields.ts";
 import { inTask, refusalUnlessUnderWay } from "./latest-task.ts";
-import { refusalUnlessQueued, unqueued } from "./mail.ts";
+import { refusalUnlessQueued, unqueued, unreadWithoutTask } from "./mail.ts";
 import { ofNoTask, withoutTask } from "./requests.ts";
 import { type Rule, refuse, rule } from "./rule.ts";
 import { refusalWhileOpen } from "./turn.ts";
@@ -67,6 +67,7 @@ export const taskRules: readonly Rule[] = [
         return {
           queue: unqueued(state.queue, request),
           ...ofNoTask(state),
+          unread: unreadWithoutTask(state),
           hadValues: state.hadValues || env,
           task: {
             ...newTask,
@@ -113,6 +114,7 @@ export const taskRules: readonly Rule[] = [
     {
       apply: (state, { task, outcome, files, insertions, deletions, head, unpublished }) => ({
         ...withoutTask(state, task),
+        unread: unreadWithoutTask(state),
         ...inTask(state, {
           outcome,
           stage: null,
@@ -215,7 +217,7 @@ export const taskRules: readonly Rule[] = [
       }),
     },
   ),
-  // Requests to a person belong to the turns that are undone, so they are dropped. Queue, inbox and spending
+  // Requests to a person, and what was decided about them, belong to the turns that are undone, so they are dropped. Queue, inbox and spending
   // stay.
   rule(
     "session_rewound",
@@ -240,6 +242,7 @@ export const taskRules: readonly Rule[] = [
         history: history.filter(([, last]) => last <= state.turns),
         pending: {},
         grants: {},
+        unread: unreadWithoutTask(state),
         head,
         ...(home && { home }),
         ...inTask(state, {

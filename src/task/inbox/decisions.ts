@@ -6,19 +6,23 @@
  *    in time.
  * decision-2 A decision that is made twice is recorded once; a later one with the same content changes
  *    nothing.
- * decision-3 If no call of the agent waits for it, the agent gets it as a message, in the same batch as the
- *    decision.
+ * decision-3 If no call of the agent that asked waits for it, the agent gets it as a message, once, in the same
+ *    batch as the decision.
  */
 import { readOperatorPublicKey, timeAfter, verifyGrant } from "../../approval/index.ts";
 import {
   type Grant,
   grantSchema,
   HoldfastError,
+  isHoldfastError,
   type JournalRecord,
   type Json,
 } from "../../contract/index.ts";
 import { type Home, sessionDirOf } from "../../home/index.ts";
 import { findLastRecord, type Session, taskUnderWay, textIn } from "../../session/index.ts";
+
+/** Of a question: enough to know which one it is. */
+const MAX_QUOTED = 1000;
 
 export type Decision =
   | { readonly kind: "grant"; readonly grant: Json }
@@ -28,8 +32,8 @@ export type Decision =
 export interface Decided {
   readonly decision: Decision;
   readonly by: string;
-  /** There is no process whose agent could have a call waiting. */
-  readonly isWithoutProcess?: boolean;
+  /** Whether a call of the agent waits for this request. Without a process of the session, none can. */
+  readonly isAwaited?: (request: string) => boolean;
 }
 
 /** The id of the request that it decides; empty for a malformed grant. */
@@ -49,7 +53,7 @@ export function subjectOf(decision: Decision): string {
  * recorded.
  */
 export async function recordDecision(home: Home, session: Session, decided: Decided): Promise<void> {
-  const { decision, by, isWithoutProcess = false } = decided;
+  const { decision, by } = decided;
   const subject = subjectOf(decision);
   const request = await requestRecord(home, session, subject);
   if (!request)
@@ -62,33 +66,66 @@ export async function recordDecision(home: Home, session: Session, decided: Deci
       `${subject} is no longer pending: it was decided, or its task is over`,
     );
   }
-  const told = isWithoutProcess || taskUnderWay(session.state)?.parked;
-  const tell = async (text: string) => {
-    if (told) await session.append("message_received", { message: home.newId("msg"), from: by, text });
-  };
   switch (decision.kind) {
     case "grant": {
       const grant = verified(home, session, decision.grant, request);
       const { approval, expiresAt } = grant;
-      await Promise.all([
-        session.append("approval_granted", { approval, by: grant.by, grant: { ...grant }, expiresAt }),
-        tell(grantedText(approval, request, grant)),
-      ]);
-      return;
+      const granted = { approval, by: grant.by, grant: { ...grant }, expiresAt };
+      return record(home, session, decided, request, () => session.append("approval_granted", granted));
     }
     case "deny": {
       const { approval, reason } = decision;
-      const words = `${approvalText(approval, request)} was denied by ${by}${reason === "" ? "" : `: ${reason}`}`;
-      await Promise.all([session.append("approval_denied", { approval, by, reason }), tell(words)]);
-      return;
+      const denied = { approval, by, reason };
+      return record(home, session, decided, request, () => session.append("approval_denied", denied));
     }
     case "answer": {
       const { question, text } = decision;
-      const words = `Answer to "${textIn(request.data["text"])}": ${text}`;
-      await Promise.all([session.append("question_answered", { question, by, text }), tell(words)]);
-      return;
+      const answered = { question, by, text };
+      return record(home, session, decided, request, () => session.append("question_answered", answered));
     }
   }
+}
+
+/** decision-3 */
+async function record(
+  home: Home,
+  session: Session,
+  { decision, by, isAwaited }: Decided,
+  request: JournalRecord,
+  append: () => Promise<unknown>,
+): Promise<void> {
+  const about = subjectOf(decision);
+  const task = session.state.pending[about]?.task ?? null;
+  const tell = async () => {
+    const text = decisionText(decision, by, request);
+    const of = task === null ? {} : { about };
+    await session.append("message_received", { message: home.newId("msg"), from: by, text, ...of });
+  };
+  // A harness that asked without a task looks when it comes back. An agent is gone with its task.
+  const hasReader = task === null ? !isAwaited : task === taskUnderWay(session.state)?.number;
+  if (!hasReader || !isAwaited?.(about)) {
+    await Promise.all([append(), ...(hasReader ? [tell()] : [])]);
+    return;
+  }
+  // The call may give up until the decision is on disk.
+  let isHeard = false;
+  const unobserve = session.observe((records) => {
+    if (records.some((one) => isDecisionOn(about, one))) isHeard = isAwaited(about);
+  });
+  await append().finally(unobserve);
+  if (!isHeard) await tell();
+}
+
+/** The agent has acted on the decision, so the message about it is read, if there is one. */
+export async function enterDecision(session: Session, request: string): Promise<void> {
+  const { unread, openTurn } = session.state;
+  const told = unread.find(({ about, isHanded }) => about === request && !isHanded);
+  if (!told) return;
+  const of = { message: told.message, ...(openTurn && { turn: openTurn.turn }) };
+  await session.append("message_entered_context", { ...of, certain: true }).catch((error: unknown) => {
+    // The agent has confirmed it at the same time.
+    if (!isHoldfastError(error, "invalid_data")) throw error;
+  });
 }
 
 /** decision-1 */
@@ -115,21 +152,30 @@ function requestRecord(home: Home, { id }: Session, subject: string): Promise<Jo
 
 const RECORDED = { grant: "approval_granted", deny: "approval_denied", answer: "question_answered" } as const;
 
+function isDecisionOn(subject: string, { type, data }: JournalRecord): boolean {
+  const isDecision = Object.values(RECORDED).some((recorded) => recorded === type);
+  return isDecision && (data["approval"] === subject || data["question"] === subject);
+}
+
 /** Whether the last record about it is a decision of this kind. */
 async function isOnRecord(home: Home, { id }: Session, decision: Decision): Promise<boolean> {
   const subject = subjectOf(decision);
-  const last = await findLastRecord(
-    sessionDirOf(home, id),
-    ({ type, data }) =>
-      Object.values(RECORDED).some((recorded) => recorded === type) &&
-      (data["approval"] === subject || data["question"] === subject),
-  );
+  const last = await findLastRecord(sessionDirOf(home, id), (record) => isDecisionOn(subject, record));
   return last?.type === RECORDED[decision.kind];
 }
 
-const approvalText = (approval: string, { data }: JournalRecord) =>
-  `Approval ${approval} of ${textIn(data["tool"])}`;
-
-function grantedText(approval: string, request: JournalRecord, { by }: Grant): string {
-  return `${approvalText(approval, request)} was granted by ${by}: make the same call again within ten minutes.`;
+/** What the agent reads of a decision. */
+function decisionText(decision: Decision, by: string, { data }: JournalRecord): string {
+  const approval = `Approval ${textIn(data["approval"])} of ${textIn(data["tool"])}`;
+  switch (decision.kind) {
+    case "grant":
+      return `${approval} was granted by ${by}: make the same call again within ten minutes.`;
+    case "deny":
+      return `${approval} was denied by ${by}${decision.reason === "" ? "" : `: ${decision.reason}`}`;
+    case "answer":
+      return `Answer to "${quoted(textIn(data["text"]))}": ${decision.text}`;
+  }
 }
+
+const quoted = (text: string) =>
+  text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…`.toWellFormed() : text;

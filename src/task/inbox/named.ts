@@ -7,6 +7,7 @@ import { HoldfastError, type JournalRecord, parseTaskSpec, type TaskSpec } from 
 import { loadLongFields, readDurable } from "../../journal/index.ts";
 import { decodeEnvelope, type Maildir } from "../../mail/index.ts";
 import { findLastRecord, requestsDue, type SessionState, textIn } from "../../session/index.ts";
+import { present } from "../../util/index.ts";
 
 export class Named {
   readonly #sessionDir: string;
@@ -55,7 +56,8 @@ export class Named {
   async message(message: string): Promise<Message> {
     const data = await this.#data(message);
     const at = this.#records.get(message)?.at ?? "";
-    return { message, from: textIn(data["from"]), text: textIn(data["text"]), at };
+    const about = typeof data["about"] === "string" ? data["about"] : undefined;
+    return { message, from: textIn(data["from"]), text: textIn(data["text"]), at, ...present({ about }) };
   }
 
   async sent(message: string): Promise<{ readonly to: string; readonly text: string } | undefined> {
