@@ -152,7 +152,7 @@ describe("an action that needs an approval", () => {
       };
     };
     const gate = new Gate({
-      ...{ home: { dir: home.dir, id: "home_of_tests", io }, session, task, holdMs: 50 },
+      ...{ home: { dir: home.dir, id: home.homeId, io }, session, task, holdMs: 50 },
       newId: (prefix) => `${prefix}_1`,
       stop: new AbortController().signal,
       tools: async () => [],

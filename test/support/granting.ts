@@ -87,7 +87,7 @@ export class Operator {
     const { dir, session, gate, task } = this.#home;
     const newId = (prefix: string) => `${prefix}_of_${subjectOf(decision)}`;
     const io = { ...task.room.io, redact: session.redact };
-    const home = { dir, id: "home_of_tests", io, newId };
+    const home = { dir, id: this.#home.homeId, io, newId };
     const isAwaited = (request: string) => gate.isAwaited(request);
     return recordDecision(home, session, { decision, by: "user:ani", isAwaited });
   }
