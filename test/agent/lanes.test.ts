@@ -5,8 +5,9 @@
  */
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { assertHeld } from "../../src/agent/holding.ts";
+import { manifestOf } from "../../src/agent/index.ts";
 import { AgentHome } from "../support/agents.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { commitFiles } from "../support/repo.ts";
@@ -18,14 +19,17 @@ agents:
   stranger: { adapter: acp, command: [stranger] }
 `;
 
+const telling = (version = "") => `#!/bin/sh
+[ "$*" != --version ] || exec echo "${version}"
+exec node "$(dirname "$0")/telling.ts" "$@"
+`;
+
 async function start(...given: Parameters<typeof AgentHome.start>): Promise<AgentHome> {
   const home = await AgentHome.start(...given);
   const bin = home.join("bin");
   copyFileSync(join(import.meta.dirname, "..", "fixtures", "agents", "telling.ts"), join(bin, "telling.ts"));
   for (const name of ["gemini", "goose", "stranger"])
-    writeFileSync(join(bin, name), '#!/bin/sh\nexec node "$(dirname "$0")/telling.ts" "$@"\n', {
-      mode: 0o755,
-    });
+    writeFileSync(join(bin, name), telling(manifestOf(name)?.version), { mode: 0o755 });
   commitFiles(home.main, { "holdfast.yaml": FILE }, "lanes");
   return home;
 }
@@ -80,26 +84,36 @@ describe("a lane without commands", () => {
     );
     await refused(["--agent", "goose", "do"], `${lacks} goose can't be kept from running them`);
     await refused(["--agent", "stranger", "do"], `${lacks} stranger can't be kept from running them`);
+    const gemini = home.join("bin", "gemini");
+    writeFileSync(gemini, telling("99.1.0"));
+    const tried = `version ${manifestOf("gemini")?.version} can be kept from them`;
+    await refused(["--agent", "gemini", "do"], `${lacks} version 99.1.0 of gemini was never tried: ${tried}`);
+    writeFileSync(gemini, telling());
+    await refused(["--agent", "gemini", "do"], `${lacks} the version of gemini is not known`);
     expect(JSON.parse((await home.holdfast("ls", "--all", "--json")).stdout || "[]")).toEqual([]);
   });
 });
 
 describe("an agent that is known by name", () => {
-  it("is recognized only when its own program is started", () => {
+  it("is recognized only when its own program is started", async () => {
+    await using home = await AgentHome.start();
+    vi.stubEnv("PATH", home.env["PATH"]);
+    onTestFinished(() => void vi.unstubAllEnvs());
     const lane = { name: "edits", isWithoutCommands: true };
     const talk = { prompt: "", continues: false, input: "messages" } as const;
-    const held = (program: string) => () =>
+    const held = (program: string) =>
       assertHeld({ adapter: "acp", agent: "opencode", command: [program, "acp"], ...talk }, lane);
-    expect(held("opencode")).not.toThrow();
-    expect(held("./opencode")).toThrow("./opencode may be any program");
+    await expect(held("opencode")).resolves.toBeUndefined();
+    await expect(held("./opencode")).rejects.toThrow("./opencode may be any program");
   });
 
-  it("can be limited to the gate's tools only if its own tools can be removed", () => {
+  it("can be limited to the gate's tools only if its own tools can be removed", async () => {
     const lane = { name: "repo-fix", isWithoutCommands: false };
     const talk = { prompt: "", continues: false, input: "messages", tools: "gateway" } as const;
     const acp = { adapter: "acp", agent: "opencode", command: ["opencode", "acp"] } as const;
-    expect(() => assertHeld({ ...acp, command: [...acp.command], ...talk }, lane)).toThrow("its own tools");
-    expect(() => assertHeld({ adapter: "claude", ...talk }, lane)).not.toThrow();
+    const own = assertHeld({ ...acp, command: [...acp.command], ...talk }, lane);
+    await expect(own).rejects.toThrow("its own tools");
+    await expect(assertHeld({ adapter: "claude", ...talk }, lane)).resolves.toBeUndefined();
   });
 });
 

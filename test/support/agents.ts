@@ -4,6 +4,7 @@
  */
 import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { manifestOf } from "../../src/agent/index.ts";
 import type { JournalRecord } from "../../src/contract/index.ts";
 import { type ScriptedModel, type Scripts, startScriptedModel } from "../../src/testing/index.ts";
 import { readTextOr } from "../../src/util/index.ts";
@@ -15,6 +16,7 @@ export const PLANTED_KEY = "sk-ant-api03-planted-4f1d9c27ab";
 /** The model's name selects an agent that misbehaves; without --print it is the agent's own interface. */
 const CLAUDE = `#!/bin/sh
 case "$*" in
+  --version) echo "${manifestOf("claude")?.version} (Claude Code)"; exit ;;
   *"--model hostile-"*) program=hostile.ts ;;
   *--print*) program=claude.ts ;;
   *) program=terminal.ts ;;
@@ -23,6 +25,7 @@ exec node "$(dirname "$0")/$program" "$@"
 `;
 
 const OPENCODE = `#!/bin/sh
+[ "$*" != --version ] || exec echo ${manifestOf("opencode")?.version}
 exec node "$(dirname "$0")/acp.ts" "$@"
 `;
 

@@ -105,7 +105,7 @@ async function begin(run: TaskRun): Promise<Task | undefined> {
     const room = await roomOf({ ...home, onProgress: around.onProgress }, session);
     const options = optionsOf(run);
     const route = await findRoute(room, { ...options, ahead });
-    assertHeld(spec.agent, route.lane);
+    await assertHeld(spec.agent, route.lane);
     const task = await makeCapsule(room, route, options);
     around.onReady();
     return task;
