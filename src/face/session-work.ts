@@ -44,7 +44,7 @@ export class SessionWork {
     } = {},
   ): Promise<Merged> {
     const { keepCommits, ...rest } = parseOptions("merge", mergeForm, options);
-    const merging = { ...this.#scope, ...present({ ...rest, isKept: keepCommits }) };
+    const merging = { ...this.#scope, ...present({ ...rest, keepsCommits: keepCommits }) };
     await this.#whenLeft();
     return mergedOf(await this.#holdfast.mergeSession(this.id, merging));
   }

@@ -12,7 +12,7 @@ import { TaskHome, turn } from "../support/tasks.ts";
 const FILES = { "a.txt": "1\n2\n3\n4\n5\n", "b.txt": "b\n" };
 const COMMITS = "echo 1 > n; git add n; git commit -qm c1; echo 2 > n; git commit -qam c2";
 const TOKEN = ["ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].join("");
-const KEPT = { isKept: true } as const;
+const KEPT = { keepsCommits: true } as const;
 
 const log = (home: TaskHome, format = "%s") =>
   gitIn(home.main, "log", `--format=${format}`, "--reverse").split("\n");

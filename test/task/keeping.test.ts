@@ -12,7 +12,7 @@ import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 const FILES = { "a.txt": "1\n2\n3\n4\n5\n", "b.txt": "b\n" };
 const COMMITS = "echo 1 > n; git add n; git commit -qm c1; echo 2 > n; git commit -qam c2";
-const KEPT = { isKept: true } as const;
+const KEPT = { keepsCommits: true } as const;
 
 async function again(hf: Holdfast, id: string, script: string) {
   const session = await hf.resumeSession(id);

@@ -29,7 +29,7 @@ import { makeGitdir, noSurroundings } from "../gitdir/gitdir.ts";
 import { treeOf } from "../repo/commits.ts";
 import { holdCommit } from "../repo/held.ts";
 import { isAncestor } from "../repo/refs.ts";
-import { objectsLink, type Repo, userPlace } from "../repo/repo.ts";
+import { type Repo, userPlace, withUsersObjects } from "../repo/repo.ts";
 import { copyIndex } from "../snapshot/classify.ts";
 import type { Store } from "../store/store.ts";
 import type { Capsule } from "./capsule.ts";
@@ -63,7 +63,7 @@ export async function differenceFor(
 ): Promise<Changes> {
   const before = await treeOf(repo, from);
   const theirs = await changesBetween(userPlace(repo), before, await treeOf(repo, to));
-  const withWork = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const withWork = withUsersObjects(store, repo);
   const ours = await changesBetween(withWork, before, carriedTree);
   refuseConflicts(conflictsOf(theirs, ours));
   return theirs;

@@ -3,7 +3,7 @@
  */
 import { git } from "../git/git.ts";
 import { BRANCH_FOLDER } from "./named-branches.ts";
-import { objectsLink, type Repo, userPlace } from "./repo.ts";
+import { type Repo, userPlace, withUsersObjects } from "./repo.ts";
 
 /** The branches of sessions, with their commits. */
 export async function sessionBranches(repo: Repo): Promise<ReadonlyMap<string, string>> {
@@ -20,7 +20,7 @@ export async function findTrees(
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   if (ids.length === 0) return new Map();
-  const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const place = withUsersObjects(store, repo);
   const input = [Buffer.from(ids.map((id) => `${id}^{tree}\n`).join(""))];
   const out = await git(place, ["cat-file", "--batch-check=%(objectname)"], { input });
   const answers = out.toString("utf8").split("\n");

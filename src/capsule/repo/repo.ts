@@ -47,6 +47,11 @@ export const repoLock = (repo: Pick<Repo, "dir">) => join(repo.dir, "lock");
 /** Held by the process that merges into a branch of the repo: one at a time. */
 export const mergeLock = (repo: Pick<Repo, "dir">) => join(repo.dir, "merge.lock");
 export const userPlace = ({ gitDir }: Pick<Repo, "gitDir">): GitPlace => ({ gitDir });
+/** A gitdir of ours, where git also finds the objects of the user's repo. */
+export const withUsersObjects = <P extends GitPlace>(place: P, repo: Pick<Repo, "dir">): P => ({
+  ...place,
+  alternates: [...(place.alternates ?? []), objectsLink(repo)],
+});
 
 const remembered = new WeakMap<Repo, Map<string, Promise<unknown>>>();
 

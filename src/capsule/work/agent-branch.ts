@@ -12,8 +12,9 @@ import { userPlace } from "../repo/repo.ts";
 import { userIdentity } from "../repo/settings.ts";
 import type { Store } from "../store/store.ts";
 import { agentCommit, type PackRequest, takeAgentsInto } from "./agent-commits.ts";
+import { MAX_COMMITS } from "./commit-text.ts";
 import { assertNotCheckedOut, branchTip } from "./publish.ts";
-import { inQuarantine, MAX_COMMITS, type NewCommit, packFiles, readNewCommits } from "./quarantine.ts";
+import { type CommitToJudge, inQuarantine, packFiles, readNewCommits } from "./quarantine.ts";
 
 export interface CommitsRequest extends Omit<PackRequest, "commit"> {
   /** One of the agent's branches; by default, what it has checked out. */
@@ -21,7 +22,7 @@ export interface CommitsRequest extends Omit<PackRequest, "commit"> {
   /** The name in the user's repo. */
   readonly branch: string;
   /** Called while they are in quarantine; what it throws keeps them out. */
-  readonly judge: (commits: readonly NewCommit[], quarantine: Store) => Promise<void>;
+  readonly judge: (commits: readonly CommitToJudge[], quarantine: Store) => Promise<void>;
 }
 
 /**

@@ -18,7 +18,7 @@ export interface AgentCommit {
   readonly subject: string;
 }
 
-const MAX_COMMITS = 200;
+const MAX_LISTED = 200;
 const MAX_LOG_BYTES = 1024 * 1024;
 const MAX_SUBJECT = 200;
 const MAX_LINE_BYTES = 4096;
@@ -42,7 +42,7 @@ export async function listAgentCommits(
   beyond: readonly string[],
 ): Promise<AgentCommit[]> {
   const range = [head, "--not", ...beyond];
-  const args = ["log", "-z", "--ignore-missing", `--max-count=${MAX_COMMITS}`, "--format=%H %s", ...range];
+  const args = ["log", "-z", "--ignore-missing", `--max-count=${MAX_LISTED}`, "--format=%H %s", ...range];
   const confined = await ownGit(capsule);
   const answer = await confined.ask(args, { timeoutMs: TIMEOUT_MS, maxOutputBytes: MAX_LOG_BYTES });
   const rows = (answer?.stdout.toString("utf8") ?? "").split("\0");

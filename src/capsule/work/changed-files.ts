@@ -5,7 +5,7 @@
 import { type BytePath, toText } from "../files/path.ts";
 import { git } from "../git/git.ts";
 import { GITLINK_MODE, LINK_MODE, NO_MODE, type RawChange, rawDiff } from "../git/raw-diff.ts";
-import { objectsLink, type Repo } from "../repo/repo.ts";
+import { type Repo, withUsersObjects } from "../repo/repo.ts";
 import { readContents } from "../store/contents.ts";
 import type { Store } from "../store/store.ts";
 
@@ -40,7 +40,7 @@ export async function versionsBetween(
   from: string,
   to: string,
 ): Promise<ReadonlySet<string>> {
-  const place: Store = { ...store, alternates: [objectsLink(repo)] };
+  const place = withUsersObjects(store, repo);
   return new Set((await rawDiff(place, from, to)).map(versionOf));
 }
 
@@ -55,7 +55,7 @@ export async function* readChangedFiles(
   store: Store,
   { from, to, maxBytes, without }: Trees,
 ): AsyncGenerator<ChangedFile> {
-  const place: Store = { ...store, alternates: [objectsLink(repo)] };
+  const place = withUsersObjects(store, repo);
   const changes = (await rawDiff(place, from, to)).filter((change) => !without?.has(versionOf(change)));
   const isContent = (mode: string) => mode !== NO_MODE && mode !== GITLINK_MODE;
   const ids = changes.flatMap(({ oldMode, oldId, mode, id }) => [

@@ -11,7 +11,7 @@ import { treeOf } from "../repo/commits.ts";
 import { objectsLink, type Repo } from "../repo/repo.ts";
 import { makeAside } from "../store/objects.ts";
 import type { Store } from "../store/store.ts";
-import { writeCommit } from "./commit-text.ts";
+import { NAMELESS, writeCommit } from "./commit-text.ts";
 import { mergePairs } from "./merge.ts";
 
 /** The work of a session: a commit, or a tree that stands on one. */
@@ -49,7 +49,7 @@ export async function collisions(
     ]);
     const meeting = await pairsThatMeet(place, sides, target, nothing);
     const pairs = meeting.map(([one, other]) => [one.commit, other.commit] as const);
-    const merged = await mergePairs(place, pairs, { isKept: false });
+    const merged = await mergePairs(place, pairs, { isLasting: false });
     return meeting.flatMap(([one, other], index) => {
       const paths = merged[index]?.conflicts ?? [];
       return one.session === null || paths.length === 0
@@ -67,17 +67,8 @@ async function commitOf(place: GitPlace, { session, commit, tree }: LiveWork): P
   return { session, commit: await nameless(place, tree ?? "", commit === null ? [] : [commit]) };
 }
 
-function nameless(place: GitPlace, tree: string, parents: readonly string[]): Promise<string> {
-  const committer = { name: "none", email: "none" };
-  return writeCommit(place, {
-    tree,
-    parents,
-    author: "none <none> 0 +0000",
-    committer,
-    atMs: 0,
-    message: "",
-  });
-}
+const nameless = (place: GitPlace, tree: string, parents: readonly string[]): Promise<string> =>
+  writeCommit(place, { ...NAMELESS, tree, parents });
 
 /** Each work with the branch, and with the works after it in the list. */
 async function pairsThatMeet(

@@ -6,6 +6,9 @@ import { BatchReader } from "../git/batch-reader.ts";
 import { type GitPlace, git, gitLine, type Identity } from "../git/git.ts";
 import { signature } from "./work.ts";
 
+/** That are put on a branch, or judged, at once. */
+export const MAX_COMMITS = 1000;
+
 export interface ReadCommit {
   readonly id: string;
   readonly tree: string;
@@ -50,13 +53,21 @@ function parse(id: string, text: string): ReadCommit {
   };
 }
 
-export interface NewCommit extends Pick<ReadCommit, "tree" | "parents" | "author" | "message"> {
+export interface CommitToWrite extends Pick<ReadCommit, "tree" | "parents" | "author" | "message"> {
   readonly encoding?: string | undefined;
   readonly committer: Identity;
   readonly atMs: number;
 }
 
-export async function writeCommit(place: GitPlace, commit: NewCommit): Promise<string> {
+/** Of a commit that no ref names and that nobody sees. */
+export const NAMELESS = {
+  author: "none <none> 0 +0000",
+  committer: { name: "none", email: "none" },
+  atMs: 0,
+  message: "",
+} as const;
+
+export async function writeCommit(place: GitPlace, commit: CommitToWrite): Promise<string> {
   const { tree, parents, author, encoding, message, committer, atMs } = commit;
   const above = [`tree ${tree}`, ...parents.map((id) => `parent ${id}`), `author ${author}`];
   const input = [

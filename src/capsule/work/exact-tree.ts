@@ -16,7 +16,7 @@ import { checkOut, setIndex } from "../git/check-out.ts";
 import { git } from "../git/git.ts";
 import { makeGitdir, surroundingsOf } from "../gitdir/gitdir.ts";
 import { treeOf } from "../repo/commits.ts";
-import { objectsLink, type Repo } from "../repo/repo.ts";
+import { type Repo, withUsersObjects } from "../repo/repo.ts";
 import { applySnapshot } from "../snapshot/apply.ts";
 import type { Contents } from "../store/contents.ts";
 import type { SnapshotManifest } from "../store/manifest.ts";
@@ -81,7 +81,7 @@ async function copyObjects({ repo, store, snapshot, work }: ExactTree, packs: st
   const known = [await treeOf(repo, base), await treeOf(repo, lower)];
   if (known.includes(work.tree)) return;
   await mkdir(packs);
-  const from = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const from = withUsersObjects(store, repo);
   const input = [Buffer.from([work.tree, ...known.map((tree) => `^${tree}`)].join("\n"))];
   const args = ["pack-objects", "--revs", "-q", "--delta-base-offset", join(packs, "pack")];
   await git(from, args, { input, config: ["pack.threads=1", "core.fsync=none"] });

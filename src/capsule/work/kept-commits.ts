@@ -11,8 +11,8 @@ import { treeOf } from "../repo/commits.ts";
 import { takeIn } from "../store/objects.ts";
 import type { Store } from "../store/store.ts";
 import { agentCommit } from "./agent-commits.ts";
-import { readCommits } from "./commit-text.ts";
-import { inQuarantine, MAX_COMMITS, type NewCommit, packsIn, readNewCommits } from "./quarantine.ts";
+import { MAX_COMMITS, readCommits } from "./commit-text.ts";
+import { type CommitToJudge, inQuarantine, packsIn, readNewCommits } from "./quarantine.ts";
 
 export interface OwnCommits {
   /** What the work stands on in the user's repo. */
@@ -28,7 +28,7 @@ export interface OwnCommits {
 export interface LinedCommits {
   readonly on: string;
   readonly tip: string;
-  readonly commits: readonly NewCommit[];
+  readonly commits: readonly CommitToJudge[];
 }
 
 export async function takeCommits(

@@ -24,20 +24,20 @@ const SETTINGS = ["merge.directoryRenames=false"];
 const UNKNOWN_OPTION = 129;
 
 /**
- * Merges each pair, from the commits that both descend from. One process for all. `isKept`: whether the
+ * Merges each pair, from the commits that both descend from. One process for all. `isLasting`: whether the
  * result will last.
  */
 export async function mergePairs(
   place: GitPlace,
   pairs: readonly Pair[],
-  { isKept = true }: { readonly isKept?: boolean } = {},
+  { isLasting = true }: { readonly isLasting?: boolean } = {},
 ): Promise<Merged[]> {
   if (pairs.length === 0) return [];
   const options = ["-z", "--name-only", "--no-messages", "--allow-unrelated-histories", "--stdin"];
   const input = [Buffer.from(pairs.map(([one, other]) => `${one} ${other}\n`).join(""))];
   const { exitCode, stdout } = await runGit(place, ["merge-tree", "--write-tree", ...options], {
     input,
-    config: isKept ? SETTINGS : [...SETTINGS, "core.fsync=none"],
+    config: isLasting ? SETTINGS : [...SETTINGS, "core.fsync=none"],
     accept: [0, UNKNOWN_OPTION],
   });
   if (exitCode === UNKNOWN_OPTION) throw await tooOld(place);

@@ -89,6 +89,7 @@ async function writing(tree: WorkTree, args: readonly string[]): Promise<void> {
     } catch (error) {
       if (!isHoldfastError(error, "git_failed") || !isLockedOut(error) || until.isPast) throw error;
     }
+    // A lock that goes away tells nobody.
     await sleep(RETRY_MS);
   }
 }

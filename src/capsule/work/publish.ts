@@ -18,7 +18,7 @@ import { type GitOptions, type GitPlace, gitToFile, type Identity, runGit } from
 import { keepTip } from "../repo/held.ts";
 import { BRANCH_FOLDER } from "../repo/named-branches.ts";
 import { isAncestor, isMerged } from "../repo/refs.ts";
-import { objectsLink, type Repo, userPlace } from "../repo/repo.ts";
+import { type Repo, userPlace, withUsersObjects } from "../repo/repo.ts";
 import { makeAside } from "../store/objects.ts";
 import type { Store } from "../store/store.ts";
 import { checkedOutIn } from "./work-trees.ts";
@@ -116,7 +116,7 @@ export async function copyObjects(
   commit: string,
   base: string | null,
 ): Promise<void> {
-  const from = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const from = withUsersObjects(store, repo);
   const revisions = Buffer.from(`${commit}\n${base === null ? "" : `^${base}\n`}`);
   const aside = await makeAside(store);
   const pack = join(aside, "work.pack");

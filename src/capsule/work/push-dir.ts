@@ -9,7 +9,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { git } from "../git/git.ts";
 import { makeGitdir, noSurroundings } from "../gitdir/gitdir.ts";
-import { objectsLink, type Repo } from "../repo/repo.ts";
+import { type Repo, withUsersObjects } from "../repo/repo.ts";
 import { readShallow } from "../repo/settings.ts";
 import type { Store } from "../store/store.ts";
 
@@ -29,7 +29,7 @@ export async function makePushDir({ path, repo, store, commit, base }: PushDir):
   const packs = join(path, "objects", "pack");
   await mkdir(packs);
   if (commit === base) return;
-  const from = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const from = withUsersObjects(store, repo);
   const input = [Buffer.from(`${commit}\n${base === null ? "" : `^${base}\n`}`)];
   const args = ["pack-objects", "--revs", "-q", "--delta-base-offset", join(packs, "pack")];
   await git(from, args, { input, config: ["pack.threads=1", "core.fsync=none"] });

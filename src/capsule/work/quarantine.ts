@@ -20,10 +20,10 @@ import { objectsLink } from "../repo/repo.ts";
 import { makeAside } from "../store/objects.ts";
 import type { Store } from "../store/store.ts";
 import { type PackRequest, takeAgentsInto, withPack } from "./agent-commits.ts";
-import { type ReadCommit, readCommits } from "./commit-text.ts";
+import { MAX_COMMITS, type ReadCommit, readCommits } from "./commit-text.ts";
 
 /** A commit to be judged. */
-export interface NewCommit extends ReadCommit {
+export interface CommitToJudge extends ReadCommit {
   /** The tree that it is compared with: that of its first parent, or the empty one. */
   readonly onTree: string;
 }
@@ -31,7 +31,6 @@ export interface NewCommit extends ReadCommit {
 /** Makes the error in which a refusal is reported. */
 export type Refusing = (why: string) => HoldfastError;
 
-export const MAX_COMMITS = 1000;
 const MAX_TEXT_BYTES = 1024 * 1024;
 /** Of a list of all files that the commits change, each by its path and ids. */
 const MAX_LIST_BYTES = 128 * 1024 * 1024;
@@ -83,7 +82,7 @@ export async function readNewCommits(
   ids: readonly string[],
   refused: Refusing,
   more: readonly (readonly [from: string, to: string])[] = [],
-): Promise<NewCommit[]> {
+): Promise<CommitToJudge[]> {
   if (ids.length > MAX_COMMITS) throw refused(`the agent has made more than ${MAX_COMMITS} commits`);
   await assertShort(quarantine, ids, refused);
   const commits = await readCommits(quarantine, ids);

@@ -11,9 +11,9 @@ import { HoldfastError } from "../../contract/index.ts";
 import type { BytePath } from "../files/path.ts";
 import { type GitPlace, gitLine, type Identity } from "../git/git.ts";
 import { treeOf } from "../repo/commits.ts";
-import { objectsLink, type Repo } from "../repo/repo.ts";
+import { type Repo, withUsersObjects } from "../repo/repo.ts";
 import type { Store } from "../store/store.ts";
-import { type ReadCommit, readCommits, writeCommit } from "./commit-text.ts";
+import { MAX_COMMITS, NAMELESS, type ReadCommit, readCommits, writeCommit } from "./commit-text.ts";
 import { mergePairs } from "./merge.ts";
 import { signature } from "./work.ts";
 
@@ -50,11 +50,9 @@ export interface Conflicted {
   readonly tree: string;
 }
 
-const MAX_COMMITS = 1000;
-
 export async function replay(request: ReplayRequest): Promise<Replayed | Conflicted> {
   const { repo, store, onto } = request;
-  const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const place = withUsersObjects(store, repo);
   const commits = await commitsToReplay(place, request);
   const tree = await treeOf(repo, onto);
   if (commits.length === 0) return { commit: onto, tree, commits: [] };
@@ -110,14 +108,11 @@ async function replayEach(
  * histories are.
  */
 async function mergedInto(place: GitPlace, tree: string, commit: Pick<ReadCommit, "id" | "parents">) {
-  const nameless = { author: NO_AUTHOR, committer: { name: "none", email: "none" }, atMs: 0, message: "" };
-  const side = await writeCommit(place, { ...nameless, tree, parents: commit.parents.slice(0, 1) });
+  const side = await writeCommit(place, { ...NAMELESS, tree, parents: commit.parents.slice(0, 1) });
   const [merged] = await mergePairs(place, [[side, commit.id]]);
   if (!merged) throw new Error("git said nothing of the merge");
   return merged;
 }
-
-const NO_AUTHOR = "none <none> 0 +0000";
 
 async function replayAsOne(
   place: GitPlace,

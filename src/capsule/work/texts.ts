@@ -7,7 +7,7 @@ import { type BytePath, toBytes } from "../files/path.ts";
 import { runGit } from "../git/git.ts";
 import { GITLINK_MODE, NO_MODE, rawDiff } from "../git/raw-diff.ts";
 import { treeOf } from "../repo/commits.ts";
-import { objectsLink, type Repo, userPlace } from "../repo/repo.ts";
+import { type Repo, userPlace, withUsersObjects } from "../repo/repo.ts";
 import { readContents } from "../store/contents.ts";
 import type { Store } from "../store/store.ts";
 import type { Work } from "./work.ts";
@@ -81,7 +81,7 @@ export async function contentsInWork(
 }
 
 async function changedIn(repo: Repo, store: Store, base: string | null, work: Work) {
-  const place = { ...store, alternates: [...(store.alternates ?? []), objectsLink(repo)] };
+  const place = withUsersObjects(store, repo);
   const differing = await rawDiff(place, await treeOf(repo, base), work.tree);
   return { place, changed: differing.filter(({ mode }) => mode !== NO_MODE) };
 }

@@ -8,7 +8,7 @@ import { type BytePath, quoted, toBytes } from "../files/path.ts";
 import { type GitPlace, git, gitLine, gitToFile, type Identity, runGit } from "../git/git.ts";
 import { GITLINK_MODE, NO_MODE, type RawChange, rawDiff } from "../git/raw-diff.ts";
 import { treeOf } from "../repo/commits.ts";
-import { objectsLink, type Repo, userPlace } from "../repo/repo.ts";
+import { objectsLink, type Repo, userPlace, withUsersObjects } from "../repo/repo.ts";
 import type { SnapshotManifest } from "../store/manifest.ts";
 import { importObjects, streamRef } from "../store/objects.ts";
 import type { Store } from "../store/store.ts";
@@ -137,7 +137,7 @@ export async function isCommitOf(
   id: string,
   { tree, base }: { readonly tree: string; readonly base: string | null },
 ): Promise<boolean> {
-  const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const place = withUsersObjects(store, repo);
   const { exitCode, stdout } = await runGit(place, ["cat-file", "commit", id], { accept: [0, 128] });
   const lines = [`tree ${tree}`, ...(base === null ? [] : [`parent ${base}`]), "author "];
   return exitCode === 0 && stdout.toString("latin1").startsWith(lines.join("\n"));
@@ -152,7 +152,7 @@ export async function writePatch(
   path: string,
 ): Promise<void> {
   if (from === to) return writeFile(path, "", { mode: 0o600 });
-  const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const place = withUsersObjects(store, repo);
   await gitToFile(place, [...PATCH, from, to], path);
 }
 
@@ -167,7 +167,7 @@ export async function readPatch(
   maxOutputBytes: number,
 ): Promise<Buffer> {
   if (from === to) return Buffer.alloc(0);
-  const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const place = withUsersObjects(store, repo);
   return git(place, [...PATCH, from, to], { maxOutputBytes });
 }
 
@@ -177,7 +177,7 @@ export async function changedPaths(repo: Repo, store: Store, from: string, to: s
 }
 
 export function changesBetween(repo: Repo, store: Store, from: string, to: string): Promise<RawChange[]> {
-  return rawDiff({ gitDir: store.gitDir, alternates: [objectsLink(repo)] }, from, to);
+  return rawDiff(withUsersObjects(store, repo), from, to);
 }
 
 export interface DiffStat {
@@ -196,7 +196,7 @@ export async function statOf(
   maxOutputBytes?: number,
 ): Promise<DiffStat> {
   if (from === to) return { files: 0, insertions: 0, deletions: 0, paths: [] };
-  const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const place = withUsersObjects(store, repo);
   const args = ["diff-tree", "-r", "-z", "--numstat", "--no-ext-diff", "--no-textconv"];
   const out = await git(place, [...args, from, to], maxOutputBytes === undefined ? {} : { maxOutputBytes });
   const rows = out

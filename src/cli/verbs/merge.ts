@@ -63,7 +63,7 @@ export function command(): Command {
         ...present({
           into: options.into,
           isSquashed: options.squash,
-          isKept: options.keepCommits,
+          keepsCommits: options.keepCommits,
           isReviewed: options.reviewed,
         }),
         isUnverified: !options.verify,

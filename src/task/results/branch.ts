@@ -4,7 +4,7 @@
  */
 import {
   AgentGit,
-  type NewCommit,
+  type CommitToJudge,
   openStore,
   publishAgentCommits,
   type Store,
@@ -17,7 +17,7 @@ import { workAgain } from "../files/checkpoint.ts";
 import { commitBelow } from "../files/starting-point.ts";
 import { restore } from "../files/teardown.ts";
 import { currentLimits, openCapsule, type Room, requireCapsule } from "../room/room.ts";
-import { judgeCommits } from "./judging.ts";
+import { judgeCommits, UNSEARCHED } from "./judging.ts";
 import { applyPolicy } from "./policy.ts";
 import { branchOf, messageOf, type Published, publishTree } from "./publishing.ts";
 import { valuesBefore, valuesInWork } from "./values.ts";
@@ -34,8 +34,6 @@ export interface Branched extends Published {
   readonly isNew: boolean;
 }
 
-const UNSEARCHED =
-  "the agent made its commits while it had values of yours in its environment, and commits are not searched for them";
 const REVIEW =
   "review the work (holdfast diff), then publish the commits with holdfast branch --commits --reviewed";
 
@@ -118,7 +116,7 @@ export async function branchCommits(
   try {
     const { maxSnapshotBytes: maxBytes } = await currentLimits(room);
     const known = [base, published].filter((id) => id !== null);
-    const judge = async (commits: readonly NewCommit[], quarantine: Store) =>
+    const judge = async (commits: readonly CommitToJudge[], quarantine: Store) =>
       assertReviewed(await judgeCommits(room, quarantine, commits, { base, judged: published }));
     const commit = await publishAgentCommits(capsule, { ofBranch, branch, known, maxBytes, judge });
     await session.append("commits_published", {

@@ -7,7 +7,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import {
-  type NewCommit,
+  type CommitToJudge,
   type ReadCommit,
   readChangedFiles,
   type Store,
@@ -27,6 +27,9 @@ import {
 
 /** Control characters that a terminal would act on, and those that make it show other text in another order. */
 const CONTROLS = /[^\P{Cc}\n\r\t]|\r(?!\n)|\p{Bidi_Control}/u;
+/** Why commits of an agent that was given variables need a review. */
+export const UNSEARCHED =
+  "the agent made its commits while it had values of yours in its environment, and commits are not searched for them";
 const UTF_8 = /^utf-?8$/i;
 
 export interface JudgedFor {
@@ -40,7 +43,7 @@ export interface JudgedFor {
 export async function judgeCommits(
   room: Room,
   quarantine: Store,
-  commits: readonly NewCommit[],
+  commits: readonly CommitToJudge[],
   { base, judged }: JudgedFor,
 ): Promise<string | undefined> {
   const { session, repo } = room;

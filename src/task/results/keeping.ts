@@ -23,7 +23,7 @@ import { textIn } from "../../session/index.ts";
 import { tellStep } from "../../util/index.ts";
 import { restore } from "../files/teardown.ts";
 import { currentLimits, openCapsule, type Room, requireCapsule } from "../room/room.ts";
-import { judgeCommits } from "./judging.ts";
+import { judgeCommits, UNSEARCHED } from "./judging.ts";
 import { messageOfRest } from "./publishing.ts";
 import { conflictWith } from "./work-to-merge.ts";
 
@@ -51,11 +51,7 @@ const MAX_AUTHORS = 50;
 
 export async function keptCommits(room: Room, { from, onto, isReviewed }: KeptFor): Promise<KeptCommits> {
   const { session, repo, io } = room;
-  if (session.state.hadValues && !isReviewed)
-    throw needsReview(
-      room,
-      "the agent made its commits while it had values of yours in its environment, and commits are not searched for them",
-    );
+  if (session.state.hadValues && !isReviewed) throw needsReview(room, UNSEARCHED);
   const { ids, base } = await ownCommits(repo, from, onto);
   if (base === undefined)
     throw new HoldfastError("merge_refused", "the session's work is based on no commit");

@@ -50,7 +50,7 @@ export interface MergeOptions {
   /** A person asked for no checks. */
   readonly isUnverified?: boolean | undefined;
   /** Merge the agent's own commits instead of one commit for each task. */
-  readonly isKept?: boolean | undefined;
+  readonly keepsCommits?: boolean | undefined;
   /** A person has reviewed these commits. */
   readonly isReviewed?: boolean | undefined;
 }
@@ -87,7 +87,7 @@ export async function mergeWork(room: Room, options: Asked): Promise<MergedWork>
       `session ${room.session.id} has no repo, so there is no branch to merge into`,
     );
   await settleLast(room);
-  if (options.isKept && options.isSquashed)
+  if (options.keepsCommits && options.isSquashed)
     throw new HoldfastError("usage", "--keep-commits and --squash can't be used together");
   // All refusals come before anything is waited for.
   const { from } = await workOf(room);
@@ -96,7 +96,8 @@ export async function mergeWork(room: Room, options: Asked): Promise<MergedWork>
   const { merged } = room.session.state;
   const isNew = merged?.from !== from || merged.into !== branch;
   const { isReviewed = false } = options;
-  const kept = options.isKept && isNew ? await keptCommits(room, { from, onto: tip, isReviewed }) : undefined;
+  const kept =
+    options.keepsCommits && isNew ? await keptCommits(room, { from, onto: tip, isReviewed }) : undefined;
   tellStep(io.onProgress, "waiting for other merges into this repo");
   return withFileLock(mergeLock(repo), () => merge(room, branch, { ...options, kept }));
 }
@@ -120,7 +121,8 @@ async function tryMerge(room: Room, into: string, options: Ready): Promise<Merge
   const target = await findTarget(repo, into);
   await assertMovable(repo, into);
   const work = await replayed(room, target, { from, isSquashed });
-  const kept = options.isKept && (await keptFor(room, options.kept, { from, onto: target.tip, isReviewed }));
+  const kept =
+    options.keepsCommits && (await keptFor(room, options.kept, { from, onto: target.tip, isReviewed }));
   const { commit, tree, commits } =
     kept && work.commit !== target.tip ? await keptOnto(room, target, kept, work) : work;
   const authors = kept ? kept.authors : [];

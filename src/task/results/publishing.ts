@@ -33,7 +33,7 @@ const LISTED_SUBJECTS = 50;
 const EARLIER = "With earlier work of the session that was not published before.";
 
 /** A tree that becomes a commit of the session's branch, with `base` as its parent. */
-export interface NewCommit {
+export interface WorkToPublish {
   readonly tree: string;
   readonly base: string | null;
   readonly message: string;
@@ -57,7 +57,7 @@ export const branchOf = ({ id, name, branch }: Pick<SessionState, "id" | "name" 
 /** If publishing is refused, the reason is returned and nothing ends: the work is in its snapshot. */
 export async function publishOrSay(
   room: Room,
-  commit: NewCommit,
+  commit: WorkToPublish,
 ): Promise<{ readonly branch: string | null; readonly unpublished: Unpublished | null }> {
   if (room.repo.isStandIn)
     return {
@@ -82,7 +82,7 @@ export async function publishOrSay(
  */
 export async function publishTree(
   room: Room,
-  { tree, base, message, isReviewed }: NewCommit & { readonly isReviewed?: boolean },
+  { tree, base, message, isReviewed }: WorkToPublish & { readonly isReviewed?: boolean },
 ): Promise<Published> {
   await finishPublishing(room);
   const { session, repo, io } = room;
@@ -121,7 +121,7 @@ export async function publishTree(
 async function madeBefore(
   { session, repo }: Room,
   store: Store,
-  of: Pick<NewCommit, "tree" | "base">,
+  of: Pick<WorkToPublish, "tree" | "base">,
 ): Promise<string | undefined> {
   const { task, branch } = session.state;
   for (const id of [task?.published, branch?.intended])

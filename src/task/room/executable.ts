@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
-import { gitLine, objectsLink, type Repo, type Store } from "../../capsule/index.ts";
+import { gitLine, type Repo, type Store, withUsersObjects } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
 import { programsNamed, type Sandbox } from "../../process/index.ts";
 
@@ -43,7 +43,7 @@ export async function findExecutable(
 
 /** Links are not followed: their target may be outside of the tree. */
 async function isProgram({ repo, store, tree }: InTree, path: string): Promise<boolean> {
-  const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const place = withUsersObjects(store, repo);
   const line = await gitLine(place, ["--literal-pathspecs", "ls-tree", tree, "--", path]);
   return line.startsWith("100755 blob ");
 }
