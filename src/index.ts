@@ -37,6 +37,7 @@ export {
   type ToolsWanted,
   type Usage,
 } from "./contract/index.ts";
+export type { Standing } from "./dispatch/index.ts";
 export {
   type Artifact,
   type Audit,
@@ -88,7 +89,7 @@ export {
   type WaitResult,
   type WatchEvent,
 } from "./face/index.ts";
-export type { SearchHit, ShownStatus } from "./home/index.ts";
+export type { SearchHit } from "./home/index.ts";
 export type { ToolDescription, ToolOutcome } from "./lane/index.ts";
 export type { CommandEnd } from "./process/index.ts";
 export type {
@@ -106,7 +107,6 @@ export type {
   RequestUsage,
   ResultsMessage,
   SpokenMessage,
-  StoredStatus,
   ToolCall,
   Turn,
 } from "./session/index.ts";

@@ -12,7 +12,6 @@ import {
   readProcessRecord,
   revokeToken,
   rotateToken,
-  type SessionFilter,
   sessionDirOf,
 } from "../home/index.ts";
 import type { LaneChoice } from "../lane/index.ts";
@@ -40,7 +39,7 @@ import type { SubmitOptions } from "./submitting.ts";
 import { type Typed, type TypeOptions, typeText } from "./typing.ts";
 import { type UnderWay, underWay } from "./under-way.ts";
 import { goesOnByItself, pauseParked, unparkForWork } from "./unparking.ts";
-import { type SessionView, viewOf } from "./viewing.ts";
+import { type ListFilter, type SessionView, viewOf, viewsOf } from "./viewing.ts";
 import { afterStop, withoutProcess } from "./without-process.ts";
 
 interface Scope {
@@ -231,8 +230,8 @@ export class Dispatcher {
     return viewOf(this.#home, await this.holdfast.showSession(id, options));
   }
 
-  async list(filter: SessionFilter = {}): Promise<SessionView[]> {
-    return Promise.all((await this.holdfast.listSessions(filter)).map((one) => viewOf(this.#home, one)));
+  async list({ standing, ...filter }: ListFilter = {}): Promise<SessionView[]> {
+    return viewsOf(this.#home, await this.holdfast.listSessions(filter), standing);
   }
 
   /** The limits of all sessions of the home together, in force until set again; null removes one. */

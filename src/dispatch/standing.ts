@@ -21,6 +21,7 @@ export const standings = [
   "archived",
   "damaged",
 ] as const;
+/** How a session stands, in a person's words, as `holdfast ls` shows it. */
 export type Standing = (typeof standings)[number];
 
 export interface Stand {

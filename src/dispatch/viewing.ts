@@ -2,12 +2,12 @@
  * Owns the view of a session that is shown wherever a session is shown.
  */
 import { parseSessionId } from "../contract/index.ts";
-import { type Home, type SessionSummary, sessionDirOf } from "../home/index.ts";
+import { type Home, type SessionFilter, type SessionSummary, sessionDirOf } from "../home/index.ts";
 import { readRefusals } from "../host/index.ts";
 import { readPlace } from "../line/index.ts";
 import { idOf } from "../mail/index.ts";
 import { inboxOf } from "./post.ts";
-import { type Stand, standOf } from "./standing.ts";
+import { type Stand, type Standing, standOf } from "./standing.ts";
 
 export interface SessionView extends SessionSummary, Stand {
   /** Why it waits in the line, if it does. */
@@ -16,6 +16,20 @@ export interface SessionView extends SessionSummary, Stand {
   readonly inbox: number;
   /** Requests at its door that did not have its token. */
   readonly refused: number;
+}
+
+export interface ListFilter extends SessionFilter {
+  /** Sessions that stand in one of these ways. */
+  readonly standing?: readonly Standing[];
+}
+
+export async function viewsOf(
+  home: Home,
+  summaries: readonly SessionSummary[],
+  standing: ListFilter["standing"],
+): Promise<SessionView[]> {
+  const views = await Promise.all(summaries.map((one) => viewOf(home, one)));
+  return views.filter((one) => standing?.includes(one.standing) ?? true);
 }
 
 export async function viewOf(home: Home, summary: SessionSummary): Promise<SessionView> {

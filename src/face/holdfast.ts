@@ -4,8 +4,8 @@
  */
 import { closeSync } from "node:fs";
 import { type Budget, parseUser } from "../contract/index.ts";
-import { Dispatcher, Requests } from "../dispatch/index.ts";
-import { defaultUser, type SearchHit, type ShownStatus } from "../home/index.ts";
+import { Dispatcher, Requests, type Standing } from "../dispatch/index.ts";
+import { defaultUser, type SearchHit } from "../home/index.ts";
 import type { ConflictsIn } from "../task/index.ts";
 import { assertKnown, type OnProgress, present } from "../util/index.ts";
 import { findDefinition } from "./definitions.ts";
@@ -53,8 +53,8 @@ export interface OpenOptions {
 
 /** Which sessions are listed: those that match every member. */
 export interface SessionFilter {
-  /** Sessions with one of these statuses. */
-  readonly status?: readonly ShownStatus[];
+  /** Sessions that stand in one of these ways, as their view shows it. */
+  readonly standing?: readonly Standing[];
   /** Sessions with this agent. */
   readonly agent?: string;
   /** Sessions of this repo. */
@@ -162,7 +162,7 @@ export class Holdfast {
 
   /** Lists the sessions, oldest first. */
   async listSessions(filter: SessionFilter = {}): Promise<SessionView[]> {
-    assertKnown("listSessions", filter, ["status", "agent", "repo", "tags", "metadata"]);
+    assertKnown("listSessions", filter, ["standing", "agent", "repo", "tags", "metadata"]);
     return (await this.#dispatcher.list({ ...filter, user: this.#user })).map(viewOf);
   }
 

@@ -3,6 +3,7 @@
  * of their own, so that what is inside may change.
  */
 import type { Budget } from "../contract/index.ts";
+import type { Standing } from "../dispatch/index.ts";
 
 /** Tokens, money, time and turns that were spent. */
 export interface Spent {
@@ -91,7 +92,7 @@ export interface SessionView {
   /** The metadata that it was opened with. */
   readonly metadata: Readonly<Record<string, string>>;
   /** The state in a person's words: `working`, `waiting for you`, `done`, `interrupted` and so on, as `holdfast ls` shows it. */
-  readonly standing: string;
+  readonly standing: Standing;
   /** What the session waits for, or why it is paused. */
   readonly why: string | null;
   /** The process that has the session now; null if none has it. */

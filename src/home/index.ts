@@ -38,7 +38,7 @@ export { keepSession, type ResumeOptions, resumeSession, takeUpSession } from ".
 export { sessionLeftovers, unbornSessions } from "./session-leftovers.ts";
 export { readSettings } from "./settings.ts";
 export { abandonedStages, stageSession } from "./staging.ts";
-export { type SessionSummary, type ShownStatus, shownStatuses } from "./status.ts";
+export type { SessionSummary } from "./status.ts";
 export { findStore, PackChecks } from "./stores.ts";
 export type { SearchHit } from "./text-index.ts";
 export { makeToken, readToken, revokeToken, rotateToken } from "./token.ts";

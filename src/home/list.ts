@@ -7,7 +7,7 @@ import { stateOfTask } from "../session/index.ts";
 import { findSession, inspectIn } from "./finding.ts";
 import { defaultUser, type Home, sessionDirOf } from "./home.ts";
 import { inspectAll } from "./inspected-rows.ts";
-import { type SessionSummary, type ShownStatus, summarise } from "./status.ts";
+import { type SessionSummary, summarise } from "./status.ts";
 import { type SearchHit, searchTexts } from "./text-index.ts";
 
 const DEFAULT_HITS = 50;
@@ -16,7 +16,6 @@ const MAX_HITS = 10_000;
 export interface SessionFilter {
   /** Default: the OS user's name. Null: all users, for upkeep of the whole home. */
   readonly user?: string | null;
-  readonly status?: readonly ShownStatus[];
   readonly agent?: string;
   readonly repo?: string;
   /** Sessions that have all of these tags. */
@@ -32,7 +31,6 @@ export async function listSessions(home: Home, filter: SessionFilter): Promise<S
   return inspected
     .filter(({ state }) => user === null || state.user === user)
     .map((one) => summarise(sessionDirOf(home, one.state.id as SessionId), one))
-    .filter(({ status }) => filter.status?.includes(status) ?? true)
     .filter(({ agent }) => filter.agent === undefined || agent === filter.agent)
     .filter(({ repo }) => filter.repo === undefined || repo === filter.repo)
     .filter(({ tags }) => filter.tags?.every((tag) => tags.includes(tag)) ?? true)

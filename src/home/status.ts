@@ -9,15 +9,14 @@ import {
   isWaiting,
   type SessionState,
   type Spent,
-  storedStatuses,
+  type StoredStatus,
   type WorkDue,
   workDue,
   working,
 } from "../session/index.ts";
 
-export const shownStatuses = [...storedStatuses, "running", "waiting", "interrupted"] as const;
 /** `running`: a turn is open. `waiting`: a request is due. `interrupted`: its process ended in the middle of work. */
-export type ShownStatus = (typeof shownStatuses)[number];
+type ShownStatus = StoredStatus | "running" | "waiting" | "interrupted";
 
 export interface SessionSummary {
   readonly id: string;

@@ -2,9 +2,8 @@
  * Owns the routes of the API that are about a home: one user's sessions together. docs/protocol.md lists all routes and
  * the OpenAPI document describes them; tests compare both with this table.
  */
-import type { Dispatcher } from "../dispatch/index.ts";
+import { type Dispatcher, type Standing, standings } from "../dispatch/index.ts";
 import { beginForm, HomeStream, holdfastOf, limitsForm, newSessionForm } from "../face/index.ts";
-import { shownStatuses } from "../home/index.ts";
 import { present } from "../util/index.ts";
 import { actingRoutes } from "./acting-routes.ts";
 import {
@@ -24,7 +23,7 @@ import { openApiOf } from "./open-api.ts";
 import { count, countIn, oneOf, pairsIn, text, textIn, texts, textsIn } from "./query.ts";
 
 const FILTERS = {
-  status: { ...oneOf("one of these statuses", shownStatuses), isRepeated: true },
+  standing: { ...oneOf("how the sessions stand", standings), isRepeated: true },
   tag: texts("a tag that the sessions have"),
   metadata: texts("NAME=TEXT: metadata that the sessions have"),
   agent: text("the sessions' agent"),
@@ -40,11 +39,11 @@ export function routesOf(
 
   const routes: readonly ApiRoute[] = [
     get("/v1/sessions", "Lists the sessions.", { query: FILTERS, gives: sessionsAnswer }, async (call) => {
-      const status = textsIn(call, "status") as (typeof shownStatuses)[number][];
+      const standing = textsIn(call, "standing") as Standing[];
       const filter = {
         ...{ user: call.user, tags: textsIn(call, "tag"), metadata: pairsIn(call, "metadata") },
         ...present({ agent: textIn(call, "agent"), repo: textIn(call, "repo") }),
-        ...(status.length > 0 && { status }),
+        ...(standing.length > 0 && { standing }),
       };
       return { sessions: await dispatcher.list(filter) };
     }),

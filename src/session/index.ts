@@ -42,7 +42,7 @@ export { isWaiting } from "./fold/requests.ts";
 export { type CachedFold, readFold } from "./fold-cache.ts";
 export { type HistoryEntry, type HistoryTurn, historyOf } from "./history.ts";
 export { type Inspected, inspectSession, stateOfTask } from "./inspect.ts";
-export { nextStatus, type StoredStatus, storedStatuses, working } from "./lifecycle.ts";
+export { nextStatus, type StoredStatus, working } from "./lifecycle.ts";
 export { fold, MACHINE_VERSION } from "./machine.ts";
 export { encodeManifest, type Manifest, readManifest } from "./manifest.ts";
 export {

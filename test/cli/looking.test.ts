@@ -98,8 +98,8 @@ describe("holdfast ls and show", () => {
       ["idle", "new", "main", "-", "-", "-"],
     ]);
     expect((await rows("--repo", other)).map(([name]) => name)).toEqual(["bad"]);
-    expect((await rows("--status", "done,new")).map(([name]) => name)).toEqual(["good", "idle"]);
-    expect(await home.cli("ls", "--status", "nonsense")).toMatchObject({ status: 2 });
+    expect((await rows("--standing", "done,new")).map(([name]) => name)).toEqual(["good", "idle"]);
+    expect(await home.cli("ls", "--standing", "nonsense")).toMatchObject({ status: 2 });
     const bad = (await home.cli("show", "bad")).stdout;
     expect(bad).toMatch(/^name {6}bad\nsession {3}sess_\w+\nstatus {4}failed$/m);
     expect(bad).toMatch(/^command {3}sh -c 'exit 3'\ntask {6}1, failed, exit 3, /m);

@@ -27,7 +27,7 @@ describe("a parked task", () => {
     const why = "the provider's usage limit is reached until 2126-01-01";
     expect(await dispatcher.show(id)).toMatchObject({ standing: "parked", status: "paused", due: "nothing" });
     expect((await home.cli("ls")).stdout).toContain("parked (the provider's usage limit");
-    expect((await home.cli("ls", "--status", "parked")).stdout).toContain("park");
+    expect((await home.cli("ls", "--standing", "parked")).stdout).toContain("park");
     const shown = await home.cli("show", id);
     expect(shown.stdout).toContain(`parked (${why}`);
     expect(shown.stdout).toContain("holdfast wait park");

@@ -97,6 +97,25 @@ describe("a handle of a session", () => {
     ]);
   });
 
+  it("listSessions finds sessions by how they stand, as their view shows it", async () => {
+    using home = new LibraryHome();
+    const hf = await home.holdfast();
+    const paused = await withTurns(home, 1);
+    await using closed = await hf.openSession({ title: "closed" });
+    await closed.close();
+    await using opened = await hf.openSession({ title: "opened" });
+    const shown = await hf.listSessions();
+    expect(shown.map(({ id, standing }) => [id, standing])).toEqual([
+      [paused, "paused"],
+      [closed.id, "closed"],
+      [opened.id, "working"],
+    ]);
+    for (const { id, standing } of shown)
+      expect((await hf.listSessions({ standing: [standing] })).map((one) => one.id)).toEqual([id]);
+    expect(await hf.listSessions({ standing: [] })).toEqual([]);
+    expect(await hf.listSessions({ standing: ["new", "closed"], tags: ["x"] })).toEqual([]);
+  });
+
   it("setLimits sets and removes limits of the home, one by one", async () => {
     using home = new LibraryHome();
     const hf = await home.holdfast();

@@ -91,10 +91,10 @@ describe.runIf(hasSandbox)("the answers of the API", () => {
     for (const move of ["/pause", "/resume", "/close", "/archive"]) await ask("POST", at(move));
     const opened = await ask("POST", "/v1/sessions", { title: "other" });
     for (const [query, ids] of [
-      ["status=archived", [id]],
-      ["status=archived&status=open&metadata=ticket%3D17", [id]],
+      ["standing=archived", [id]],
+      ["standing=archived&standing=new&metadata=ticket%3D17", [id]],
       ["metadata=ticket%3D18", []],
-      ["status=open", [idIn(opened)]],
+      ["standing=new", [idIn(opened)]],
     ] as const) {
       const { sessions } = await ask("GET", `/v1/sessions?${query}`);
       const found = (sessions as Record<string, unknown>[])
@@ -116,10 +116,13 @@ describe("a URL of the API", () => {
     using home = new HostHome();
     await using served = await Served.start(home);
     for (const [path, message] of [
-      ["/v1/sessions?tags=x", "tags: this path has no such query; it has status, tag, metadata, agent, repo"],
+      [
+        "/v1/sessions?tags=x",
+        "tags: this path has no such query; it has standing, tag, metadata, agent, repo",
+      ],
       ["/v1/requests?user=bo", "user: this path has no query"],
       ["/v1/sessions?agent=a&agent=b", "agent: give it once"],
-      ["/v1/sessions?status=busy", "status: one of open, active"],
+      ["/v1/sessions?standing=busy", "standing: one of new, queued"],
       ["/v1/sessions?metadata=ticket", "metadata: NAME=TEXT is needed"],
       ["/v1/search?word=x&limit=many", "limit: a whole number above 0 is needed"],
     ] as const)

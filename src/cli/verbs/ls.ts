@@ -11,7 +11,7 @@ import { labelOf } from "../which-session.ts";
 type Options = CommonOptions & {
   readonly all?: boolean;
   readonly repo?: string;
-  readonly status?: string;
+  readonly standing?: string;
   readonly watch?: boolean;
 };
 
@@ -42,7 +42,7 @@ export function command(): Command {
     [
       "holdfast ls",
       "holdfast ls --repo . --watch",
-      "holdfast ls --status failed,interrupted",
+      "holdfast ls --standing failed,interrupted",
       "holdfast ls --all --json",
     ],
   )
@@ -50,8 +50,8 @@ export function command(): Command {
     .option("--repo <dir>", "only sessions of this repo")
     .addOption(
       new Option(
-        "--status <list>",
-        `only sessions with one of these statuses, separated by commas: ${standings.map(typed).join(", ")}`,
+        "--standing <list>",
+        `only sessions that stand in one of these ways, separated by commas: ${standings.map(typed).join(", ")}`,
       ),
     )
     .option("--watch", "keep showing changes, until Ctrl-C")
@@ -75,7 +75,7 @@ interface Listed {
 
 async function listing(dispatcher: Dispatcher, options: Options): Promise<() => Promise<Listed>> {
   const repo = options.repo === undefined ? undefined : await dispatcher.holdfast.resolveRepo(options.repo);
-  const wanted = options.status === undefined ? undefined : parseStandings(options.status);
+  const wanted = options.standing === undefined ? undefined : parseStandings(options.standing);
   const isShown = (one: SessionView) => {
     if (repo !== undefined && one.repo !== repo) return false;
     return wanted ? wanted.includes(one.standing) : options.all || !OVER.includes(one.standing);
@@ -97,14 +97,14 @@ function parseStandings(text: string): Standing[] {
     if (found) return found;
     throw new HoldfastError(
       "usage",
-      `--status: ${JSON.stringify(word)} is no status; the statuses are ${standings.map(typed).join(", ")}`,
+      `--standing: ${JSON.stringify(word)} is no standing; the standings are ${standings.map(typed).join(", ")}`,
     );
   });
 }
 
-function emptyText(isAny: boolean, { repo, status }: Options): string {
+function emptyText(isAny: boolean, { repo, standing }: Options): string {
   if (!isAny) return "no sessions yet; holdfast run makes one";
-  return repo === undefined && status === undefined
+  return repo === undefined && standing === undefined
     ? "all sessions are closed; holdfast ls --all lists them"
     : "no session matches; holdfast ls --all lists all of them";
 }
