@@ -5,7 +5,7 @@
  *    kind that can't be kept, is named and never left out silently.
  */
 import { HoldfastError } from "../../contract/index.ts";
-import { Meter, type OnProgress, sha256Hex } from "../../util/index.ts";
+import { errorCode, Meter, type OnProgress, sha256Hex } from "../../util/index.ts";
 import type { Change, Entry } from "../files/changes.ts";
 import { Cursor } from "../files/cursor.ts";
 import { type BytePath, quoted, storedPath, toBytes, toText } from "../files/path.ts";
@@ -163,11 +163,11 @@ export async function* blob(
   crlf: Set<BytePath>,
 ): AsyncGenerator<Uint8Array> {
   if (entry.kind === "symlink") {
-    const target = cursor.inParent(entry.path, (dir, name) => dir.link(name)) ?? vanished(entry);
+    const target = reading(entry, () => cursor.inParent(entry.path, (dir, name) => dir.link(name)));
     yield Buffer.concat([header(mark, target.length), target, LINE_FEED]);
     return;
   }
-  using file = cursor.inParent(entry.path, (dir, name) => dir.file(name)) ?? vanished(entry);
+  using file = reading(entry, () => cursor.inParent(entry.path, (dir, name) => dir.file(name)));
   yield header(mark, file.size);
   let hasCrlf = false;
   for (const chunk of file.chunks()) {
@@ -178,12 +178,22 @@ export async function* blob(
   if (hasCrlf) crlf.add(entry.path);
 }
 
-function vanished({ path }: Entry): never {
+/** A running task may have removed the entry since it was listed, or may have put something else in its place. */
+function reading<T>({ path }: Entry, read: () => T | undefined): T {
+  try {
+    const found = read();
+    if (found !== undefined) return found;
+  } catch (error) {
+    if (!GONE.has(errorCode(error) ?? "")) throw error;
+  }
   throw new HoldfastError(
     "snapshot_raced",
-    `the file ${JSON.stringify(toText(path))} was removed while it was read`,
+    `${JSON.stringify(toText(path))} was removed or replaced while it was read`,
   );
 }
+
+/** The last one: it is no link any more. */
+const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "EINVAL"]);
 
 const LINE_FEED = Buffer.from("\n");
 const header = (mark: number, size: number) => Buffer.from(`blob\nmark :${mark}\ndata ${size}\n`);
