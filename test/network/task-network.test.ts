@@ -4,7 +4,8 @@
  */
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
+import { networkInterfaces } from "node:os";
 import { describe, expect, it } from "vitest";
 import { TaskNetwork } from "../../src/network/task-network.ts";
 import { findProgram } from "../../src/process/index.ts";
@@ -25,6 +26,25 @@ const PYTHON = "/usr/bin/python3";
 
 const hello = (site: string) =>
   TestSite.plain((request, response) => response.end(`${site} ${request.headers.host}`));
+
+/** The addresses of this machine that others reach it at. */
+const ownAddresses = () =>
+  Object.values(networkInterfaces()).flatMap((all = []) =>
+    all.flatMap(({ internal, family, address }) => (internal || family !== "IPv4" ? [] : [address])),
+  );
+
+/** The error that a connection fails with. */
+async function answerAt(host: string, port: number): Promise<string> {
+  const socket = connect({ host, port });
+  try {
+    await once(socket, "connect");
+    return "connected";
+  } catch (error) {
+    return String((error as NodeJS.ErrnoException).code);
+  } finally {
+    socket.destroy();
+  }
+}
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
@@ -218,11 +238,14 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
     const script = `require("node:http").createServer((_, answer) => answer.end("<h1>dev</h1>"))
       .listen(${leased}, "localhost", () => console.log("ready"));`;
     const server = inside.namespace.start([node, "-e", script]);
+    using _ = { [Symbol.dispose]: () => void server.kill("SIGKILL") };
     if (server.stdout) await once(server.stdout, "data");
     expect(await Promise.all([page(), page(), page()])).toEqual(Array(3).fill("<h1>dev</h1>"));
+    // A server on all addresses would answer on these, too.
+    for (const address of ["127.0.0.2", ...ownAddresses()])
+      expect(await answerAt(address, leased), address).toBe("ECONNREFUSED");
     inside.network.close();
     await expect(page()).rejects.toThrow("fetch failed");
-    server.kill("SIGKILL");
     taken.close();
   });
 

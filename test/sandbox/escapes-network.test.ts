@@ -160,8 +160,18 @@ const families: Attempt[] = [
     says: REFUSED_FAMILY,
     without: ["filter"],
   },
-  { title: "the kernel's audit", script: callOf("socket", 16, 3, 9), says: REFUSED_FAMILY },
-  { title: "firewall rules", script: callOf("socket", 16, 3, 12), says: REFUSED_FAMILY },
+  {
+    title: "the kernel's audit",
+    script: callOf("socket", 16, 3, 9),
+    says: REFUSED_FAMILY,
+    without: ["filter"],
+  },
+  {
+    title: "firewall rules",
+    script: callOf("socket", 16, 3, 12),
+    says: REFUSED_FAMILY,
+    without: ["filter"],
+  },
   ...(hasIp ? interfaces : []),
   {
     title: "changing settings of the network",
