@@ -24,7 +24,7 @@ export interface GateOptions {
   /** Counts every connection. */
   readonly contacts?: Contacts | undefined;
   /** Called once for every host and port that is refused. */
-  readonly onRefused?: ((refusal: Refusal) => void) | undefined;
+  readonly onRefused?: ((refusal: RefusedHost) => void) | undefined;
   /** How a person can allow a host, in words. Default: the flag of `run`. */
   readonly allowing?: ((host: string) => string) | undefined;
   /** Default: the machine's own. */
@@ -37,7 +37,7 @@ export interface GateOptions {
  * `unnamed`: no pattern fits. `address`: the request does not contain a name. `private`: it leads into a
  * local network, and was not named itself. `never`: it leads to this machine, or to no usable address.
  */
-export interface Refusal {
+export interface RefusedHost {
   readonly host: string;
   readonly port: number;
   readonly reason: "unnamed" | "address" | "private" | "never";
@@ -52,7 +52,7 @@ export type Judgement =
       readonly port: number;
       readonly addresses: readonly string[];
     }
-  | { readonly kind: "refused"; readonly refusal: Refusal }
+  | { readonly kind: "refused"; readonly refusal: RefusedHost }
   | { readonly kind: "unresolved"; readonly sentence: string };
 
 /** At most this many hosts and ports are reported for a task. */
@@ -104,7 +104,7 @@ export class Gate {
     return { kind: "admitted", name, port, addresses };
   }
 
-  #refuse(host: string, port: number, reason: Refusal["reason"]): Judgement {
+  #refuse(host: string, port: number, reason: RefusedHost["reason"]): Judgement {
     const { allowing = (one: string) => `holdfast run --host ${one}` } = this.#options;
     const refusal = { host, port, reason, sentence: sentenceOf({ host, port, reason }, allowing) };
     const at = patternFor(host, port);
@@ -118,7 +118,10 @@ export class Gate {
 }
 
 /** One line of plain ASCII, because it is also the reason phrase of an answer. */
-function sentenceOf({ host, port, reason }: Omit<Refusal, "sentence">, by: (host: string) => string): string {
+function sentenceOf(
+  { host, port, reason }: Omit<RefusedHost, "sentence">,
+  by: (host: string) => string,
+): string {
   const at = patternFor(host, port);
   switch (reason) {
     case "unnamed":

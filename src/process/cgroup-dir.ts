@@ -17,7 +17,7 @@ export interface CgroupLimits {
 }
 
 /** How often the kernel refused a new process, and how often it ended one because memory ran out. */
-export interface Refused {
+export interface KernelRefusals {
   readonly processes: number;
   readonly memory: number;
 }
@@ -117,7 +117,7 @@ export function pidsIn(dir: string): number[] {
     .filter((pid) => pid > 0);
 }
 
-export function refusedIn(dirs: readonly string[]): Refused {
+export function refusedIn(dirs: readonly string[]): KernelRefusals {
   const count = (file: string, word: string) =>
     dirs.reduce((sum, dir) => {
       const found = new RegExp(`^${word} (\\d+)$`, "m").exec(readTextOr(join(dir, file), ""))?.[1];

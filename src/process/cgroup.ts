@@ -11,9 +11,9 @@ import { join } from "node:path";
 import {
   type CgroupLimits,
   findDir,
+  type KernelRefusals,
   makeDir,
   pidsIn,
-  type Refused,
   refusedIn,
   removeDir,
   setIfThere,
@@ -66,7 +66,7 @@ export function findCgroup(name: string, proc = OWN_PROC): Cgroup | undefined {
 }
 
 /** Counts what the kernel refuses in it from now on. The cgroup may be made later. */
-export function refusalsFromNow(name: string, proc = OWN_PROC): () => Refused {
+export function refusalsFromNow(name: string, proc = OWN_PROC): () => KernelRefusals {
   const dirsNow = () =>
     cgroupParents(["pids", "memory"], proc).flatMap((parents) => findDir(parents, name) ?? []);
   const before = refusedIn(dirsNow());

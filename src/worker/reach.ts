@@ -10,7 +10,7 @@ import {
   Gate,
   isLoopbackName,
   parseHost,
-  type Refusal,
+  type RefusedHost,
   type Resolver,
 } from "../network/index.ts";
 
@@ -68,6 +68,6 @@ export async function judge(
 
 export const allowing = (host: string) => `hosts: [${host}] of the tool in holdfast.yaml`;
 
-export const refusalLine = ({ sentence }: Refusal) => `holdfast: ${sentence}\n`;
+export const refusalLine = ({ sentence }: RefusedHost) => `holdfast: ${sentence}\n`;
 
 const refused = (why: string) => new HoldfastError("tool_failed", `the target can't be reached: ${why}`);

@@ -21,7 +21,6 @@ export type Guard =
   | "network"
   | "pids"
   | "read-only"
-  | "session"
   | "user"
   | "view";
 
@@ -77,7 +76,6 @@ export const whyNoAttacks = !hasSandbox
 export interface Launched {
   readonly files: string;
   readonly planted: string;
-  readonly hidden: readonly string[];
   /** What a sandbox without the guard `view` shows. */
   readonly shown: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -90,7 +88,6 @@ export class Lab extends TempDir {
   readonly caller: Caller;
   /** What a control without the guard `view` shows beside `planted`. */
   readonly shown: string[] = [];
-  readonly hidden: string[] = [];
   /** Variables for the scripts. */
   readonly env: Record<string, string> = {};
   /** Words before the program that makes the sandbox. */
@@ -126,7 +123,6 @@ export class Lab extends TempDir {
     const asked: Launched = {
       files: this.files,
       planted: this.planted,
-      hidden: this.hidden,
       shown: [this.planted, ...this.shown],
       env: this.env,
       without,

@@ -2,13 +2,13 @@
  * The network of a task in a namespace without a way out, and commands that run in it.
  */
 import { Contacts } from "../../src/network/contacts.ts";
-import type { Refusal } from "../../src/network/gate.ts";
+import type { RefusedHost } from "../../src/network/gate.ts";
 import { TaskNetwork, type TaskNetworkOptions } from "../../src/network/task-network.ts";
 import { TestNamespace } from "./namespace.ts";
 import { LOOPBACK_IS_PUBLIC } from "./upstreams.ts";
 
 export class Inside implements AsyncDisposable {
-  readonly refused: Refusal[] = [];
+  readonly refused: RefusedHost[] = [];
   readonly contacts = new Contacts();
   readonly namespace: TestNamespace;
   network!: TaskNetwork;
@@ -19,7 +19,7 @@ export class Inside implements AsyncDisposable {
 
   static async begin(hosts: string[], options: Partial<TaskNetworkOptions> = {}): Promise<Inside> {
     const inside = new Inside(await TestNamespace.start());
-    const onRefused = (refusal: Refusal) => void inside.refused.push(refusal);
+    const onRefused = (refusal: RefusedHost) => void inside.refused.push(refusal);
     const own = { enter: inside.namespace.enter, contacts: inside.contacts, hosts, onRefused };
     inside.network = await TaskNetwork.begin({ ...own, ...LOOPBACK_IS_PUBLIC, ...options });
     return inside;

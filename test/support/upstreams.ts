@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { Contacts } from "../../src/network/contacts.ts";
-import { Gate, type GateOptions, type Refusal } from "../../src/network/gate.ts";
+import { Gate, type GateOptions, type RefusedHost } from "../../src/network/gate.ts";
 import { parseHost } from "../../src/network/hosts.ts";
 import { PROXY_LIMITS, type ProxyLimits, SessionProxy } from "../../src/network/proxy.ts";
 
@@ -119,14 +119,14 @@ export const LOOPBACK_IS_PUBLIC: Pick<GateOptions, "resolve" | "kindOf"> = {
 
 /** A proxy on a port of this machine, which allows the given hosts. */
 export class TestProxy implements AsyncDisposable {
-  readonly refused: Refusal[] = [];
+  readonly refused: RefusedHost[] = [];
   readonly contacts = new Contacts();
   readonly gate: Gate;
   readonly proxy: SessionProxy;
   readonly #server: Server;
 
   private constructor(hosts: readonly string[], options: Partial<GateOptions>, limits: Partial<ProxyLimits>) {
-    const onRefused = (refusal: Refusal) => void this.refused.push(refusal);
+    const onRefused = (refusal: RefusedHost) => void this.refused.push(refusal);
     const own = { contacts: this.contacts, onRefused, hosts: hosts.map(parseHost) };
     this.gate = new Gate({ ...LOOPBACK_IS_PUBLIC, ...own, ...options });
     this.proxy = new SessionProxy(this.gate, { ...PROXY_LIMITS, ...limits });

@@ -18,7 +18,7 @@ import { type Entry, launch } from "./launch.ts";
 import { plainSandbox, type Sandbox } from "./sandbox.ts";
 import { openSeccomp } from "./seccomp.ts";
 import { becoming, taskUser } from "./user.ts";
-import { missingProgram, type Refusal, type Tried, whyRefused } from "./why-not.ts";
+import { missingProgram, type NoSandbox, type Tried, whyRefused } from "./why-not.ts";
 
 const TRY_MS = 10_000;
 const TRIED_AT = "/tmp/tried";
@@ -29,7 +29,7 @@ const WRITE = ': > "$HOME/tried" && : > "$TMPDIR/tried"';
 const env = () => ({ PATH: process.env["PATH"] ?? "", LC_ALL: "C" });
 
 /** Undefined: a sandbox can be made. */
-export async function trySandbox(): Promise<Refusal | undefined> {
+export async function trySandbox(): Promise<NoSandbox | undefined> {
   const missing = missingProgram();
   if (missing) return missing;
   const said = await tryWhole();

@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { readTextOr } from "../../util/index.ts";
 import { findOutsideProgram } from "../outside-program.ts";
 
-export interface Refusal {
+export interface NoSandbox {
   readonly reason: string;
   readonly wayOut: string;
 }
@@ -18,7 +18,7 @@ export interface Tried {
 
 const isRoot = () => process.getuid?.() === 0;
 
-export function missingProgram(): Refusal | undefined {
+export function missingProgram(): NoSandbox | undefined {
   if (process.platform !== "linux")
     return { reason: "sandboxes exist only on Linux", wayOut: "run it in a Linux machine or container" };
   if (!findOutsideProgram("bwrap"))
@@ -40,13 +40,13 @@ const CONTAINER =
   "allow this container more: --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined, as root also --cap-add SYS_ADMIN --cap-add NET_ADMIN";
 const OLD_KERNEL = "use a kernel that has CONFIG_SECCOMP_FILTER, and a container that allows it";
 
-export function whyRefused(tried: Tried): Refusal {
+export function whyRefused(tried: Tried): NoSandbox {
   const { reason, wayOut } = explained(tried);
   const said = tried.said.trim().split("\n").at(-1) ?? "";
   return { reason: said === "" ? reason : `${reason} (${said})`, wayOut };
 }
 
-function explained({ what, said }: Tried): Refusal {
+function explained({ what, said }: Tried): NoSandbox {
   const off = whyNamespacesAreOff(said);
   if (off && what !== "filter" && what !== "user" && what !== "version") return off;
   switch (what) {
@@ -71,7 +71,7 @@ function explained({ what, said }: Tried): Refusal {
 }
 
 /** An ordinary user needs user namespaces, which many systems restrict. */
-function whyNamespacesAreOff(said: string): Refusal | undefined {
+function whyNamespacesAreOff(said: string): NoSandbox | undefined {
   if (isRoot() && !/uid map|RTM_NEWADDR/.test(said)) return undefined;
   const setting = (path: string) => readTextOr(`/proc/sys/${path}`, "").trim();
   if (setting("kernel/unprivileged_userns_clone") === "0")
@@ -88,7 +88,7 @@ function whyNamespacesAreOff(said: string): Refusal | undefined {
   };
 }
 
-function ofContainer(reason: string): Refusal {
+function ofContainer(reason: string): NoSandbox {
   const isContainer = ["/.dockerenv", "/run/.containerenv"].some((path) => existsSync(path));
   return {
     reason: `${reason}${isContainer ? ", which this container does not allow" : ""}`,

@@ -11,14 +11,14 @@ import type { LaneInForce } from "../../lane/index.ts";
 import {
   type ContactCounts,
   Contacts,
-  type Refusal,
+  type RefusedHost,
   type Service,
   TaskNetwork,
   type TaskNetworkOptions,
 } from "../../network/index.ts";
 import { enterHolder, enterNetwork, withNetwork } from "../../process/index.ts";
 
-export type OnRefused = (refusal: Refusal) => void;
+export type OnRefused = (refusal: RefusedHost) => void;
 
 /** Not the proxy's port, and not the well-known port of any program. */
 const FIRST_SERVICE_PORT = 18_228;

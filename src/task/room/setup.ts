@@ -4,7 +4,7 @@
  */
 import { type RunSetup, type SetupNetwork, setupRunner } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
-import { Contacts, contactFields, patternFor, type Refusal } from "../../network/index.ts";
+import { Contacts, contactFields, patternFor, type RefusedHost } from "../../network/index.ts";
 import { refusalsFromNow, type Sandbox } from "../../process/index.ts";
 import { withHosts } from "./network.ts";
 import type { Quota } from "./quota.ts";
@@ -31,7 +31,7 @@ export function setupFor(room: SetupRoom, { quota, hosts, task, ...options }: Se
   return async (request) => {
     const contacts = new Contacts();
     const refusals = new Set<string>();
-    const onRefused = ({ host, port, sentence }: Refusal) => {
+    const onRefused = ({ host, port, sentence }: RefusedHost) => {
       refusals.add(patternFor(host, port));
       options.onOutput(Buffer.from(`holdfast: ${sentence}\n`));
     };
