@@ -7,7 +7,7 @@ import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 
 export function command(): Command {
   return verb("answer", "Answer a question that a session's agent asked.", [
-    'holdfast answer ques_01k "the second one"',
+    'holdfast answer q_01k "the second one"',
   ])
     .argument("<question>", "the question's id, or the first characters of it; holdfast approvals lists them")
     .argument("<text...>", "the text of the answer")
