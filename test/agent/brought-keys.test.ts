@@ -1,12 +1,13 @@
 /**
  * A person who lets an agent's task go on passes on the key in their environment: by `resume`, `budget`,
- * `wait` and `serve`, after the broker that had the first key was killed.
+ * `wait`, `approve` and `serve`, after the broker that had the first key was killed.
  */
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { signalIfThere } from "../../src/util/index.ts";
 import { AgentHome } from "../support/agents.ts";
+import { type Asked, askFor } from "../support/approvals.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { until } from "../support/hosts.ts";
 
@@ -42,13 +43,23 @@ async function letTimeCome(home: AgentHome, session: string): Promise<void> {
   await owned.pause("idle");
 }
 
+/** Records that the task waits for an approval, and not for the provider. */
+async function letAsk(home: AgentHome, session: string): Promise<Asked> {
+  const owned = await (await home.open()).resumeSession(home.idOf(session), { files: false });
+  await owned.append("task_unparked", { task: 1, by: "user:test" });
+  const asked = await askFor(home, owned, { tree: null });
+  await owned.append("task_parked", { task: 1, reason: "approval", requests: [asked.approval] });
+  await owned.pause("idle");
+  return asked;
+}
+
 const limited = () => {
   const headers = { "anthropic-ratelimit-unified-reset": String(Math.ceil(Date.now() / 1000) + 3600) };
   return [bash("true"), { fault: "error" as const, status: 429, headers, say: "Went on." }];
 };
 
 describe("a key that a person brings", () => {
-  it("is used for a parked task that they let go on by budget, wait or serve", async () => {
+  it("is used for a parked task that they let go on by budget, wait, approve or serve", async () => {
     await using home = await AgentHome.start({
       slow: [bash("sleep 1"), { say: "Went on." }],
       limited: limited(),
@@ -58,6 +69,7 @@ describe("a key that a person brings", () => {
     const parked = await Promise.all([
       home.run("raised", "[[slow]] for raised.", "--budget-minutes", "0.01", ...wall),
       home.run("waited", "[[limited]] for waited.", ...wall),
+      home.run("asked", "[[limited]] for asked.", ...wall),
       home.run("served", "[[limited]] for served.", ...wall),
     ]);
     for (const { status, stderr } of parked) expect(status, stderr).toBe(7);
@@ -75,13 +87,20 @@ describe("a key that a person brings", () => {
     expect(await home.holdfast("wait", "waited")).toMatchObject({ status: 0 });
     expect(keysOf(home, "waited")).toEqual(["of-the-first", "of-the-first", "of-the-second"]);
 
+    const { approval, fingerprint } = await letAsk(home, "asked");
+    const yes = ["--yes", "--fingerprint", fingerprint];
+    expect(await home.holdfast("approve", approval, ...yes)).toMatchObject({ status: 0 });
+    expect(await home.holdfast("wait", "asked")).toMatchObject({ status: 0 });
+    expect(new Set(keysOf(home, "asked"))).toEqual(new Set(["of-the-first", "of-the-second"]));
+    expect(keysOf(home, "asked").at(-1)).toBe("of-the-second");
+
     await letTimeCome(home, "served");
     const env = { ...home.env, ANTHROPIC_API_KEY: "of-serve" };
     const serve = home.spawnCli(["serve", "--listen", "127.0.0.1:0"], { env });
     await until(async () => (await ofType(home, "served", "task_ended")).length > 0);
     serve.kill("SIGTERM");
     expect(keysOf(home, "served")).toEqual(["of-the-first", "of-the-first", "of-serve"]);
-    for (const session of ["raised", "waited", "served"])
+    for (const session of ["raised", "waited", "asked", "served"])
       expect(await ofType(home, session, "task_ended")).toMatchObject([{ outcome: "done" }]);
     for (const session of ["waited", "served"])
       expect((await ofType(home, session, "conversation_begun")).at(-1)).toMatchObject({ how: "resumed" });
