@@ -8,7 +8,7 @@ import { deadline } from "../util/index.ts";
 import { HostQuestions } from "./host-questions.ts";
 import { progress } from "./progress.ts";
 import { RequestQuestions } from "./request-questions.ts";
-import { note } from "./screen.ts";
+import { alert, note } from "./screen.ts";
 import type { TaskView } from "./task-view.ts";
 import { TypedLines } from "./typed-lines.ts";
 import type { NamedSession } from "./which-session.ts";
@@ -43,16 +43,20 @@ export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<n
   // The task was parked, and the person's answer lets it go on. The records of that are still to come.
   let isGoingOn = false;
   try {
+    // All records of a new session are still to come.
+    if (asksRequests && follow.fromSeq > 0) isGoingOn = await requests.askWaiting(away.signal);
     for await (const happening of dispatcher.follow(id, { ...follow, signal: away.signal })) {
       try {
         const ending = view.show(happening);
         if (!isGoingOn) status = ending?.status ?? status;
+        if (ending) alert(`holdfast: ${label}: ${ending.title}`);
         if (isRecord(happening, "task_unparked")) isGoingOn = false;
         if (mayAsk && happening.kind === "refused") await hosts.ask(happening.host, away.signal);
         const asked = asksRequests ? requestIn(happening) : undefined;
         if (asked !== undefined && (await requests.ask(asked, away.signal))) isGoingOn = true;
       } catch (error) {
         failure = error;
+        alert(`holdfast: ${label}: failed`);
       }
       const isOver = status !== undefined || failure !== undefined;
       // After a pause no more records come, because the session process is ending. Until then it may go on

@@ -9,13 +9,8 @@ import { printable } from "../util/index.ts";
 import { canAsk } from "./ask.ts";
 import { aboutText, assertShown, isTyped, shownOf, TYPED_LENGTH, tellWhole } from "./deciding.ts";
 import type { AskedAbout } from "./host-questions.ts";
-import { note } from "./screen.ts";
+import { alert, note } from "./screen.ts";
 import type { TypedLines } from "./typed-lines.ts";
-
-/** The bell, and the title of the window, because the person may be looking at another one. */
-function alert(title: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\u0007\u001b]0;${printable(title)}\u0007`);
-}
 
 /** Undefined: it still waits. */
 type Made = DecisionMade | undefined;
@@ -29,6 +24,8 @@ export class RequestQuestions {
   readonly #requests: Requests;
   readonly #about: AskedAbout;
   readonly #typed: TypedLines;
+  /** Those that the person was asked about, by their ids. */
+  readonly #asked = new Set<string>();
 
   constructor(dispatcher: Dispatcher, about: AskedAbout, typed: TypedLines) {
     this.#dispatcher = dispatcher;
@@ -37,14 +34,23 @@ export class RequestQuestions {
     this.#typed = typed;
   }
 
+  /** Asks about what waits already. True if that lets a parked task go on. */
+  async askWaiting(away: AbortSignal): Promise<boolean> {
+    if (!canAsk()) return false;
+    let goesOn = false;
+    for (const { id } of await this.#all()) goesOn = (await this.ask(id, away)) || goesOn;
+    return goesOn;
+  }
+
   /**
    * Returns when the request is answered, left waiting, or settled elsewhere. A failure is reported, and
-   * leaves it waiting. True if its task was parked for it and now goes on.
+   * leaves it waiting. A request is asked about once. True if its task was parked for it and now goes on.
    */
   async ask(id: string, away: AbortSignal): Promise<boolean> {
-    if (!canAsk()) return false;
+    if (!canAsk() || away.aborted || this.#asked.has(id)) return false;
     const asked = await this.#find(id);
     if (!asked) return false;
+    this.#asked.add(id);
     const over = new AbortController();
     alert(`holdfast: ${aboutText(asked)}`);
     try {
@@ -86,9 +92,12 @@ export class RequestQuestions {
   }
 
   async #find(id: string): Promise<AskedOfPerson | undefined> {
+    return (await this.#all()).find((one) => one.id === id);
+  }
+
+  #all(): Promise<AskedOfPerson[]> {
     const { session, user } = this.#about;
-    const all = await this.#requests.of(session, user === undefined ? {} : { user });
-    return all.find((one) => one.id === id);
+    return this.#requests.of(session, user === undefined ? {} : { user });
   }
 
   /** Resolves when the request no longer waits: it was decided elsewhere, or its task is over. */

@@ -35,6 +35,11 @@ export function note(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
+/** The bell, and the title of the window, because the person may be looking at another one. */
+export function alert(title: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\u0007\u001b]0;${printable(title)}\u0007`);
+}
+
 /** Bytes that a task wrote: unchanged to a pipe; to a terminal without sequences that could affect it. */
 export function stream(target: NodeJS.WriteStream, chunk: Buffer): void {
   const harmless = (text: string) =>

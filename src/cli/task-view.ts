@@ -47,6 +47,8 @@ interface TaskViewOptions extends Whose {
 
 interface TaskEnding {
   readonly status: number;
+  /** How the task ended, in short. */
+  readonly title: string;
 }
 
 const FIRST_STAGES = ["route", "capsule"] as const;
@@ -193,7 +195,10 @@ export class TaskView {
         this.#tellAct();
         this.#tellAll(verificationLines(this.#records.get("verification_ended") ?? {}));
         this.#tellAll(persistLines(this.#records, this.#options));
-        return { status: statusOfOutcome(String(data["outcome"])) };
+        return {
+          status: statusOfOutcome(String(data["outcome"])),
+          title: `task ${data["task"]} ${data["outcome"]}`,
+        };
       default:
         return undefined;
     }
@@ -213,7 +218,7 @@ export class TaskView {
     const parked = parkedOf(data);
     const text = `${parkedText(parked)}: holdfast show ${label} says how to continue it`;
     this.tell("parked", data, text);
-    return { status: statusOfPark(parked.reason) };
+    return { status: statusOfPark(parked.reason), title: `task ${data["task"]} parked` };
   }
 
   /** Earlier records are of another task, except those that are written before a task begins. */
