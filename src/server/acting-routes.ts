@@ -45,6 +45,7 @@ import {
   post,
 } from "./api-route.ts";
 import { grantApproval } from "./granting.ts";
+import { assertAbsolute } from "./paths.ts";
 import { sendMessage } from "./sending.ts";
 
 export function actingRoutes(dispatcher: Dispatcher, afterwards: Afterwards): readonly ApiRoute[] {
@@ -116,12 +117,14 @@ export function actingRoutes(dispatcher: Dispatcher, afterwards: Afterwards): re
     does("rewind", "Takes it back to the end of a turn.", rewindForm, (handle, { toTurn }) =>
       handle.rewind(toTurn),
     ),
-    asks("handoff", "Gives a person the files.", handOffForm, handOffAnswer, (handle, { to, directory }) =>
-      handle.handOff({ to, ...present({ directory }) }),
-    ),
-    asks("takeback", "Takes the files back.", takeBackForm, returnedAnswer, (handle, body) =>
-      handle.takeBack(present(body)),
-    ),
+    asks("handoff", "Gives a person the files.", handOffForm, handOffAnswer, (handle, { to, directory }) => {
+      assertAbsolute("directory", directory);
+      return handle.handOff({ to, ...present({ directory }) });
+    }),
+    asks("takeback", "Takes the files back.", takeBackForm, returnedAnswer, (handle, body) => {
+      assertAbsolute("directory", body.directory);
+      return handle.takeBack(present(body));
+    }),
     asks("teardown", "Removes its capsule after a snapshot.", teardownForm, tornDownAnswer, (handle, body) =>
       handle.teardown(present(body)),
     ),

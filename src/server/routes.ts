@@ -20,6 +20,7 @@ import { type Afterwards, type ApiRoute, type Call, get, post } from "./api-rout
 import type { EventStreams } from "./events.ts";
 import { lookingRoutes } from "./looking-routes.ts";
 import { openApiOf } from "./open-api.ts";
+import { assertAbsolute } from "./paths.ts";
 import { count, countIn, oneOf, pairsIn, text, textIn, texts, textsIn } from "./query.ts";
 
 const FILTERS = {
@@ -40,6 +41,7 @@ export function routesOf(
   const routes: readonly ApiRoute[] = [
     get("/v1/sessions", "Lists the sessions.", { query: FILTERS, gives: sessionsAnswer }, async (call) => {
       const standing = textsIn(call, "standing") as Standing[];
+      assertAbsolute("repo", textIn(call, "repo"));
       const filter = {
         ...{ user: call.user, tags: textsIn(call, "tag"), metadata: pairsIn(call, "metadata") },
         ...present({ agent: textIn(call, "agent"), repo: textIn(call, "repo") }),
@@ -52,6 +54,7 @@ export function routesOf(
       "Opens a session.",
       { form: newSessionForm, gives: sessionAnswer },
       async (call, body) => {
+        assertAbsolute("repo", body.repo);
         const opened = await home(call).openSession(present(body));
         await opened.release();
         return dispatcher.show(opened.id, { user: call.user });
@@ -62,6 +65,7 @@ export function routesOf(
       "Opens a session with its first task, and starts it.",
       { form: beginForm, gives: begunAnswer },
       async (call, { task, session: opening }) => {
+        assertAbsolute("session.repo", opening?.repo);
         const { request, session } = await home(call).begin(task, present(opening ?? {}));
         return { request, session: await dispatcher.show(session.id, { user: call.user }) };
       },

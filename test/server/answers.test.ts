@@ -130,6 +130,26 @@ describe("a URL of the API", () => {
         status: 400,
         body: { error: "invalid_data", message: expect.stringContaining(message) },
       });
+    for (const [path, body, field] of [
+      ["/v1/sessions", { repo: "main" }, "repo"],
+      ["/v1/tasks", { session: { repo: "." }, task: { command: ["true"] } }, "session.repo"],
+    ] as const)
+      expect(await served.ask(path, { method: "POST", body: JSON.stringify(body) }), path).toMatchObject({
+        status: 400,
+        body: { error: "invalid_data", message: `${field}: an absolute path is needed` },
+      });
+    expect((await served.ask("/v1/sessions?repo=main")).status).toBe(400);
+    const { body: opened } = await served.ask("/v1/sessions", { method: "POST", body: "{}" });
+    for (const [path, body] of [
+      ["handoff", { to: "bo", directory: "theirs" }],
+      ["takeback", { directory: "theirs" }],
+    ] as const)
+      expect(
+        await served.ask(`/v1/sessions/${idIn(opened)}/${path}`, {
+          method: "POST",
+          body: JSON.stringify(body),
+        }),
+      ).toMatchObject({ status: 400, body: { message: "directory: an absolute path is needed" } });
     const wrong = await served.ask("/v1/sessions?force=true", { method: "POST", body: "{}" });
     expect(wrong).toMatchObject({ status: 400, body: { message: "force: this path has no query" } });
   });

@@ -2,6 +2,7 @@
  * The API does what the library does: tasks, output, diffs, checks, artifacts, and one stream for all
  * sessions.
  */
+import type { IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
 import { HostHome, until } from "../support/hosts.ts";
@@ -15,8 +16,7 @@ interface Event {
 }
 
 /** Reads a stream until it has sent this many events. */
-async function events(served: Served, path: string, count: number, last?: string): Promise<Event[]> {
-  const response = await served.open(path, { headers: last === undefined ? {} : { "last-event-id": last } });
+async function events(response: IncomingMessage, count: number): Promise<Event[]> {
   expect(response.statusCode).toBe(200);
   let text = "";
   const found: Event[] = [];
@@ -105,15 +105,15 @@ describe.runIf(hasSandbox)("the API", () => {
     await using served = await Served.start(home);
     const post = (path: string, body: object) =>
       served.ask(path, { method: "POST", body: JSON.stringify(body) });
-    const reading = events(served, "/v1/events", 6);
-    // Time for the stream to begin before the sessions do: without a cursor it begins when it is asked for.
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    // Without a cursor, the stream begins before its answer does.
+    const reading = events(await served.open("/v1/events"), 6);
     const ids = [];
     for (const title of ["one", "two", "three"]) ids.push(idIn((await post("/v1/sessions", { title })).body));
     for (const id of ids) await post(`/v1/sessions/${id}/pause`, {});
     const all = await reading;
     expect(new Set(all.map(({ data }) => data.session))).toEqual(new Set(ids));
-    const after = await events(served, "/v1/events", 6 - 2, all[1]?.id);
+    const headers = { "last-event-id": all[1]?.id ?? "" };
+    const after = await events(await served.open("/v1/events", { headers }), 6 - 2);
     expect(after.map(({ id }) => id)).toEqual(all.slice(2).map(({ id }) => id));
     expect((await served.ask("/v1/events?after=nonsense")).status).toBe(400);
     expect(
