@@ -150,7 +150,43 @@ describe("a handle of a session", () => {
   );
 });
 
+describe("a session that this process owns", () => {
+  it("calls an observer with records that are on disk, until that is stopped", async () => {
+    using home = new LibraryHome();
+    const hf = await home.holdfast();
+    await using own = await hf.openSession({ title: "observed" });
+    const seen: string[] = [];
+    const stop = own.observe((records) => {
+      for (const { type, data } of records) if (type === "custom") seen.push(data.name);
+    });
+    await own.note("heard");
+    stop();
+    await own.note("unheard");
+    expect(seen).toEqual(["heard"]);
+    const noted = (await Array.fromAsync(hf.readJournal(own.id))).filter(({ type }) => type === "custom");
+    expect(noted).toHaveLength(2);
+  });
+});
+
 describe("a budget", () => {
+  it("is counted with what the open turn has used, and each turn is an expense", async () => {
+    using home = new LibraryHome();
+    const hf = await home.holdfast();
+    await using own = await hf.openSession({ budget: { usd: 1 } });
+    const turn = await own.beginTurn("spend");
+    expect(turn.budgetLeft()).toMatchObject({ left: { usd: 1 }, reached: [] });
+    await turn.reportUsage({ inputTokens: 7, usd: 1, model: "a-model" });
+    expect(turn.budgetLeft()).toMatchObject({ left: { usd: 0 }, reached: ["usd"] });
+    expect(own.budgetLeft().reached).toEqual(["usd"]);
+    await turn.end();
+    const handle = await hf.session(own.id);
+    expect(await handle.expenses()).toMatchObject([
+      { inputTokens: 7, outputTokens: 0, usd: 1, turns: 0, model: "a-model", agent: null },
+      { inputTokens: 0, usd: 0, turns: 1, model: null },
+    ]);
+    await expect(own.beginTurn("more")).rejects.toMatchObject({ code: "budget_reached" });
+  });
+
   it("raiseBudget adds to the limits, of a session that is owned and of one that is at rest", async () => {
     using home = new LibraryHome();
     const hf = await home.holdfast();
