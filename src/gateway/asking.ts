@@ -242,6 +242,7 @@ export class Asking {
       base: task.base,
       facts: [["does", `${tool.name}, inside of the session`]],
       act: async (grant, call) => {
+        if (call.signal.aborted) return refused("the call was cancelled before anything was done");
         if (grant && !spend(home.dir, grant.approval, { session: session.id }))
           return refused(`grant_invalid: approval ${grant.approval} was already spent`);
         // The processes that it starts may need other processes of the task.

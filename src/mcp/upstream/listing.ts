@@ -6,7 +6,7 @@
 import type { Client, Tool as ServerTool } from "@modelcontextprotocol/client";
 import { canonical } from "../../approval/index.ts";
 import { HoldfastError, type Json, type JsonObject } from "../../contract/index.ts";
-import { sha256Hex } from "../../util/index.ts";
+import { type Deadline, sha256Hex } from "../../util/index.ts";
 
 const MAX_TOOLS = 200;
 const MAX_PAGES = 20;
@@ -25,12 +25,16 @@ export interface Listing {
   readonly hash: string;
 }
 
-export async function listTools(client: Client, timeoutMs: number): Promise<Listing> {
+/** `patience`: for all pages together. */
+export async function listTools(client: Client, patience: Deadline): Promise<Listing> {
   const found: ServerTool[] = [];
   let cursor: string | undefined;
+  // The client itself may ask for one page after the other.
+  const signal = AbortSignal.timeout(Math.ceil(patience.leftMs));
   for (let page = 0; page < MAX_PAGES; page += 1) {
     const { tools, nextCursor } = await client.listTools(cursor === undefined ? {} : { cursor }, {
-      timeout: timeoutMs,
+      timeout: patience.leftMs,
+      signal,
     });
     found.push(...tools);
     cursor = nextCursor;

@@ -6,7 +6,8 @@
  * upstream-1 Its tools are offered only while their list is the one that was pinned when its entry was
  *    accepted.
  * upstream-4 An action is done by the process that was running when it was prepared. No server is started
- *    during an action, because nothing begins in the task's files then.
+ *    during an action, because nothing begins in the task's files then. Before an action, the server has to
+ *    show that it is there: its end may not have been reported yet.
  * upstream-3 An action that it did not answer, because it hung, ended or was stopped, has an unknown outcome.
  *    It is not reported as failed.
  */
@@ -15,19 +16,23 @@ import { spend } from "../../approval/index.ts";
 import type { ServerSettings } from "../../config/index.ts";
 import { HoldfastError, type Json, type JsonObject } from "../../contract/index.ts";
 import type { ActingTool, CallContext, PlainTool, Prepared, Tool, ToolOutcome } from "../../lane/index.ts";
+import { type Clock, deadline } from "../../util/index.ts";
 import { type Listed, type Listing, listTools } from "./listing.ts";
 import { Pipe, type StartServer } from "./pipe.ts";
 import { textOf } from "./result.ts";
 
 const SECOND_MS = 1000;
-/** The time to start and to list its tools. */
-const OPEN_MS = 20_000;
+/** The time to start and to list its tools, all pages together. Starting may take longer than any call. */
+const OPEN_MS = 30_000;
 const MAX_STARTS = 4;
+/** A server that does not answer a ping within this time may still do an action. */
+const PING_MS = 2000;
 
 /** What the task provides for a server. */
 export interface ServerPlace {
   readonly name: string;
   readonly settings: ServerSettings;
+  readonly clock: Clock;
   readonly homeDir: string;
   readonly session: string;
   readonly start: StartServer;
@@ -121,13 +126,13 @@ export class UpstreamServer {
 
   async #begin(): Promise<Opened> {
     this.#starts += 1;
-    const { name, settings, start, said, isPinned, redact } = this.#place;
+    const { name, clock, start, said, isPinned, redact } = this.#place;
     const pipe = new Pipe(start);
     const client = new Client({ name: "holdfast", version: "1" });
     try {
-      const openMs = Math.min(OPEN_MS, settings.timeout_seconds * SECOND_MS);
-      await client.connect(pipe, { timeout: openMs });
-      const listing = await listTools(client, openMs);
+      const patience = deadline(clock, OPEN_MS);
+      await client.connect(pipe, { timeout: patience.leftMs });
+      const listing = await listTools(client, patience);
       // upstream-1
       if (!(await isPinned(listing.hash)))
         throw failed(
@@ -170,6 +175,8 @@ export class UpstreamServer {
     const { settings, homeDir, session, tree } = this.#place;
     const { run, hosts, env } = settings;
     const running = this.#running;
+    // One that may see the files stands still now.
+    if (running && settings.files === "none") await this.#lookAt(running);
     if (!running || !this.#isOpen(running))
       return {
         outcome: "refused",
@@ -189,11 +196,14 @@ export class UpstreamServer {
         ...(env.length > 0 ? ([["variables", env.join(", ")]] as const) : []),
       ],
       act: async (grant, call) => {
+        // It may see the task's files, and is then among the processes that stand still.
+        if (running.pipe.server) call.thaw(running.pipe.server.pid);
+        if (settings.files !== "none") await this.#lookAt(running);
         // upstream-4: a server that is gone must not cost a grant.
         if (!this.#isOpen(running))
           return { outcome: "refused", text: `${server} ended, so nothing was done: make the call again` };
-        // It may see the task's files, and is then among the processes that stand still.
-        if (running.pipe.server) call.thaw(running.pipe.server.pid);
+        if (call.signal.aborted)
+          return { outcome: "refused", text: "the call was cancelled before anything was done" };
         if (grant && !spend(homeDir, grant.approval, { session }))
           return { outcome: "refused", text: `grant_invalid: approval ${grant.approval} was already spent` };
         // After a crash, this shows that it may have been done.
@@ -201,6 +211,11 @@ export class UpstreamServer {
         return this.#call(running, name, args, call);
       },
     };
+  }
+
+  /** After this, it is known whether the server has ended. One that is only slow is not waited for. */
+  async #lookAt({ client }: Opened): Promise<void> {
+    await client.ping({ timeout: PING_MS }).catch(() => {});
   }
 
   async #call(

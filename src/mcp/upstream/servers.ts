@@ -2,6 +2,7 @@
  * Owns the upstream servers of a task: those of the repo's file that were accepted. Each is independent of
  * the others.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ServerSettings } from "../../config/index.ts";
 import type { Values } from "../../contract/index.ts";
 import type { GatePlace } from "../../gateway/index.ts";
@@ -11,6 +12,9 @@ import { sha256Hex } from "../../util/index.ts";
 import { beginUnasked } from "../../worker/index.ts";
 import { serverStart } from "./process.ts";
 import { UpstreamServer } from "./server.ts";
+
+/** A client that lists the tools waits no longer than this for servers that hang. */
+const LIST_MS = 20_000;
 
 /** How much of a server's standard error is reported. */
 const MAX_SAID = 1000;
@@ -36,8 +40,8 @@ export class UpstreamServers {
   }
 
   /**
-   * The tools of all servers, asked at the same time, or of the server that a tool of this name would belong
-   * to.
+   * The tools of all servers that are ready in time, asked at the same time, or of the server that a tool of
+   * this name would belong to.
    */
   async tools(tool?: string): Promise<readonly Tool[]> {
     const asked = this.#servers.filter(({ name }) => tool === undefined || tool.startsWith(`${name}__`));
@@ -46,7 +50,16 @@ export class UpstreamServers {
       this.#told.add(why);
       this.#place.onFailure(why);
     };
-    return (await Promise.all(asked.map((server) => server.tools(onFailure)))).flat();
+    if (tool !== undefined) return (await Promise.all(asked.map((server) => server.tools(onFailure)))).flat();
+    const over = new AbortController();
+    const late = sleep(LIST_MS, true, { signal: over.signal }).catch(() => false);
+    const ready = asked.map(async (server) => {
+      const listed = await Promise.race([server.tools(onFailure), late]);
+      if (typeof listed !== "boolean") return listed;
+      onFailure(`${server.name}: it is not ready after ${LIST_MS / 1000} s, so its tools are not listed yet`);
+      return [];
+    });
+    return (await Promise.all(ready).finally(() => over.abort())).flat();
   }
 
   async close(): Promise<void> {
@@ -61,6 +74,7 @@ export class UpstreamServers {
     return {
       name,
       settings,
+      clock: home.io.clock,
       homeDir: home.dir,
       session: session.id,
       start: async (onOutput, onEnd) => {
