@@ -52,7 +52,8 @@ export class Gate implements Omit<ToolGate, "access"> {
   readonly #asking: Asking;
   readonly #cutting: Cutting;
   #refusals = 0;
-  #calls = 0;
+  /** Whether `tools.json` was written. */
+  #isKept = false;
   /** The number of calls without an answer. */
   #open = 0;
 
@@ -69,6 +70,7 @@ export class Gate implements Omit<ToolGate, "access"> {
       description,
       input,
     }));
+    this.#isKept = true;
     keepOffered(this.#place.task.room.sessionDir, tools);
     return tools;
   }
@@ -85,8 +87,7 @@ export class Gate implements Omit<ToolGate, "access"> {
     const { session, newId, stop } = this.#place;
     const turn = session.state.openTurn?.turn;
     if (turn === undefined) return refused("no turn is open: tools can only be called during a turn");
-    if (this.#calls === 0) keepOffered(this.#place.task.room.sessionDir, await this.#tools(NO_SERVER));
-    this.#calls += 1;
+    if (!this.#isKept) await this.#keepOwn();
     const tool = (await this.#tools(name)).find((one) => one.name === name);
     if (!tool) return this.#refuse(name, `${name} is not a tool of this task's lane`);
     const of = { turn, call: options.call ?? newId("call") };
@@ -126,6 +127,13 @@ export class Gate implements Omit<ToolGate, "access"> {
 
   settleBegun(): Promise<void> {
     return settleBegun(this.#place);
+  }
+
+  /** For a caller that lists no tools. A list has those of the servers too. */
+  async #keepOwn(): Promise<void> {
+    const tools = await this.#tools(NO_SERVER);
+    if (!this.#isKept) keepOffered(this.#place.task.room.sessionDir, tools);
+    this.#isKept = true;
   }
 
   /** gate-1: the tools of the lane only. */

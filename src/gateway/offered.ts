@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 import * as z from "zod/mini";
 import { toolClasses } from "../contract/index.ts";
 import type { ToolDescription } from "../lane/index.ts";
-import { parseObject, readTextOr, toolsPath } from "../util/index.ts";
+import { errorCode, parseObject, readTextOr, toolsPath } from "../util/index.ts";
 import { builtinTools } from "./builtin/index.ts";
 import type { ToolPlace } from "./builtin/place.ts";
 
@@ -31,7 +31,13 @@ function costed({ name, class: kind, description, input }: ToolDescription): Off
 }
 
 export function keepOffered(sessionDir: string, tools: readonly ToolDescription[]): void {
-  writeFileSync(toolsPath(sessionDir), `${JSON.stringify({ tools: tools.map(costed) })}\n`, { mode: 0o600 });
+  const text = `${JSON.stringify({ tools: tools.map(costed) })}\n`;
+  try {
+    writeFileSync(toolsPath(sessionDir), text, { mode: 0o600 });
+  } catch (error) {
+    // No call fails because a cache can't be written: the disk may be full.
+    if (errorCode(error) === undefined) throw error;
+  }
 }
 
 /** `isKept`: whether a task has listed them. Otherwise they are the tools that every task has. */

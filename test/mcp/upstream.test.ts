@@ -1,14 +1,15 @@
 /**
  * MCP servers behind the gate: real ones, and ones that misbehave, which hurt only their own calls.
  */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describe, expect, it } from "vitest";
 import { spend, wasSpent } from "../../src/approval/index.ts";
-import { actionsDir, sha256Hex } from "../../src/util/index.ts";
+import { readOffered } from "../../src/gateway/index.ts";
+import { actionsDir, sha256Hex, toolsPath } from "../../src/util/index.ts";
 import { type GateAsked, GateHome } from "../support/gates.ts";
 import { CountedTool, Operator } from "../support/granting.ts";
 import { until } from "../support/hosts.ts";
@@ -216,6 +217,32 @@ describe("an upstream server that misbehaves", () => {
     expect(answers.map(({ outcome }) => outcome)).toEqual(["error", "error", "error", "error", "ok"]);
     expect(answers[3]?.text).toContain("were not requested");
     expect(await home.gate.call("run_command", { command: "echo on" })).toMatchObject({ text: "on\n" });
+    await home.end();
+  });
+
+  it("delays the list of all tools no longer than a deadline, although it hangs or its list does not end", async () => {
+    using home = await withServers({ mute: entry("mute"), pages: entry("pages"), well: entry("well") });
+    expect(await serverTools(home)).toEqual(["well__look", "well__secret"]);
+    for (const name of ["mute", "pages"])
+      expect(home.told).toContainEqual(expect.stringContaining(`${name}: it is not ready after`));
+    expect(await home.gate.call("well__look", {})).toMatchObject({ outcome: "ok" });
+    expect(await home.gate.call("pages__look0", {})).toMatchObject({ outcome: "refused" });
+    expect(home.told).toContainEqual(expect.stringContaining("pages can't be used"));
+    await home.end();
+  });
+
+  it("is in the tools that are shown to people after a client has listed them, whatever is called then", async () => {
+    using home = await withServers({ well: entry("well") });
+    const { sessionDir } = home.task.room;
+    const shown = () => readOffered(sessionDir).tools.map(({ name }) => name);
+    await home.gate.list();
+    expect(shown()).toContain("well__look");
+    await home.gate.call("list_files", {});
+    expect(shown()).toContain("well__look");
+    // A cache that can't be written fails no call.
+    rmSync(toolsPath(sessionDir));
+    mkdirSync(toolsPath(sessionDir));
+    expect(await home.gate.list()).not.toEqual([]);
     await home.end();
   });
 
