@@ -5,9 +5,11 @@
  */
 import * as z from "zod/mini";
 import {
+  builtinToolNames,
   hostListSchema,
   type JsonObject,
   MAX_VARIABLES,
+  shippedToolNames,
   toolClasses,
   variableSchema,
 } from "../contract/index.ts";
@@ -86,10 +88,20 @@ function named<V>(form: RegExp, what: string) {
   };
 }
 
+/** Settings without a program are those of a tool that is there. */
+function ofKnown({ value, issues }: Entries<ToolSettings>): void {
+  for (const [name, { run }] of Object.entries(value)) {
+    const refuse = (message: string) => issues.push({ code: "custom", path: [name], message, input: value });
+    if (builtinToolNames.includes(name)) refuse("is the name of a built-in tool: use another");
+    else if (run === undefined && !shippedToolNames.some((shipped) => shipped === name))
+      refuse(`has no run, and is none of ${shippedToolNames.join(", ")}, which need none`);
+  }
+}
+
 export const toolsSection = z.prefault(
   z.pipe(
     orNothing,
-    z.record(z.string(), z.pipe(orNothing, tool)).check(named<ToolSettings>(toolName, "a tool")),
+    z.record(z.string(), z.pipe(orNothing, tool)).check(named<ToolSettings>(toolName, "a tool"), ofKnown),
   ),
   {},
 );

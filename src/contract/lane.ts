@@ -13,6 +13,17 @@ export const toolClasses = ["read", "write", "external"] as const;
 /** What a tool can do at the most. */
 export type ToolClass = (typeof toolClasses)[number];
 
+/** The tools that every session has. */
+export const builtinToolNames: readonly string[] = [
+  ...["read_file", "list_files", "search_code", "git_diff", "git_log", "read_blob"],
+  ...["edit_file", "write_file", "run_command", "end_command", "git_commit"],
+  ...["send_message", "ask_person", "note"],
+];
+
+/** The tools that act outside and come with the program. */
+export const shippedToolNames = ["git_push", "gh_pr_create", "http_request"] as const;
+export type ShippedTool = (typeof shippedToolNames)[number];
+
 /** In place of names: every tool of its class. */
 export const EVERY_TOOL = "*";
 

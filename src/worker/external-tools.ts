@@ -4,6 +4,7 @@
  * variables.
  */
 import type { ToolSettings } from "../config/index.ts";
+import { type ShippedTool, shippedToolNames } from "../contract/index.ts";
 import type { ActingTool } from "../lane/index.ts";
 import { readConfig } from "../task/index.ts";
 import { declarationOf, declaredTool } from "./declared.ts";
@@ -12,8 +13,10 @@ import { gitPush } from "./git-push.ts";
 import { httpRequest } from "./http-request.ts";
 import type { ActingPlace } from "./place.ts";
 
-const shipped = { git_push: gitPush, gh_pr_create: ghPrCreate, http_request: httpRequest };
-type Shipped = keyof typeof shipped;
+const shipped = { git_push: gitPush, gh_pr_create: ghPrCreate, http_request: httpRequest } satisfies Record<
+  ShippedTool,
+  unknown
+>;
 
 const usual: Pick<ToolSettings, "env" | "hosts" | "timeout_minutes"> = {
   env: [],
@@ -26,7 +29,7 @@ export async function externalTools(place: ActingPlace): Promise<ActingTool[]> {
   const { tools } = await readConfig(place.task.room, place.task.base);
   const own = Object.entries(tools).filter(([, { run }]) => run !== undefined);
   const isOwn = (name: string) => own.some(([other]) => other === name);
-  const known = (Object.keys(shipped) as Shipped[]).filter((name) => !isOwn(name));
+  const known = shippedToolNames.filter((name) => !isOwn(name));
   return [
     ...known.map((name) => shipped[name](place, declarationOf(name, tools[name] ?? usual))),
     ...own.map(([name, settings]) => declaredTool(place, name, settings)),

@@ -72,6 +72,18 @@ lanes:
       "lanes.No_Lane: is not a name for a lane",
     ],
     ["an unknown key of a lane", "lanes:\n  a:\n    hots: [b]\n", 3, "lanes.a.hots: no such key"],
+    [
+      "a tool with the name of a built-in one",
+      "tools:\n  ship: { run: [a] }\n  read_file: { run: [a] }\n",
+      3,
+      "tools.read_file: is the name of a built-in tool: use another",
+    ],
+    [
+      "a tool without a program that is not a shipped one",
+      "tools:\n  git_push: {}\n  git_psuh: { env: [A] }\n",
+      3,
+      "tools.git_psuh: has no run, and is none of git_push, gh_pr_create, http_request",
+    ],
     ["an unknown class of tools", "lanes:\n  a:\n    approval: [all]\n", 3, "lanes.a.approval.0: "],
     [
       "an IP address as a host",
