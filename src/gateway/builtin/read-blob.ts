@@ -8,8 +8,8 @@ import type { PlainTool } from "../../lane/index.ts";
 import type { ToolPlace } from "./place.ts";
 import { CantDo, tool } from "./tool.ts";
 
-const USUAL_BYTES = 32 * 1024;
-const MAX_BYTES = 1024 * 1024;
+/** The gate cuts a longer answer in the middle. */
+const MAX_BYTES = 12_000;
 
 export const readBlobTool = (place: ToolPlace): PlainTool =>
   tool({
@@ -22,10 +22,11 @@ export const readBlobTool = (place: ToolPlace): PlainTool =>
       handle: z.string().check(z.maxLength(100), z.describe("64 characters, or for example command-1.")),
       offset: z.optional(z.int().check(z.minimum(0), z.describe("In bytes. Default: 0."))),
       length: z.optional(
-        z.int().check(z.minimum(1), z.maximum(MAX_BYTES), z.describe(`In bytes. Default: ${USUAL_BYTES}.`)),
+        z.int().check(z.minimum(1), z.describe(`In bytes, at most ${MAX_BYTES}, which is the default.`)),
       ),
     }),
-    async run({ handle, offset = 0, length = USUAL_BYTES }) {
+    async run({ handle, offset = 0, length: wanted = MAX_BYTES }) {
+      const length = Math.min(wanted, MAX_BYTES);
       const command = place.commands.read(handle, offset, length);
       if (command) return answer(command, command.facts);
       const blob = /^[0-9a-f]{64}$/.test(handle) ? await place.readBlob(handle) : undefined;

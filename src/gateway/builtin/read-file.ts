@@ -10,6 +10,8 @@ import { CantDo, pathSchema, tool } from "./tool.ts";
 
 const USUAL_LINES = 2000;
 const MAX_LINES = 100_000;
+/** The gate cuts a longer answer in the middle. */
+const MAX_TEXT = 12_000;
 
 export const readFileTool = (place: ToolPlace): PlainTool =>
   tool({
@@ -17,7 +19,7 @@ export const readFileTool = (place: ToolPlace): PlainTool =>
     class: "read",
     isSilent: true,
     description:
-      "Reads a text file of the task's files. Returns its lines exactly as they are, without line numbers. If there are more lines, the last line of the answer tells how to continue.",
+      "Reads a text file of the task's files. Returns its lines exactly as they are, without line numbers. If there are more lines, or they are too long for one answer, the last line of the answer tells how to continue.",
     input: z.strictObject({
       path: pathSchema.check(z.describe("The file: relative to the directory of the task, or absolute.")),
       offset_lines: z.optional(
@@ -40,7 +42,7 @@ export const readFileTool = (place: ToolPlace): PlainTool =>
         throw new CantDo(
           `${path}: it has ${lines.length} lines, so none is left after offset_lines ${offset}`,
         );
-      const some = lines.slice(offset, offset + max);
+      const some = fitting(lines.slice(offset, offset + max));
       const last = offset + some.length;
       const more = last < lines.length;
       const note = `[lines ${offset + 1} to ${last} of ${lines.length}; continue with offset_lines ${last}]\n`;
@@ -53,6 +55,16 @@ export const readFileTool = (place: ToolPlace): PlainTool =>
       return { outcome: "ok", text: some.join("") + (more ? note : ""), facts };
     },
   });
+
+/** As many whole lines as the gate does not cut, but at least one. */
+function fitting(lines: readonly string[]): readonly string[] {
+  let length = 0;
+  const end = lines.findIndex((line) => {
+    length += line.length;
+    return length > MAX_TEXT;
+  });
+  return end < 0 ? lines : lines.slice(0, Math.max(1, end));
+}
 
 /** Each line with its line end. */
 const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
