@@ -48,7 +48,7 @@ const schema = z
     /**
      * How long a tool call waits for a person, with its agent waiting, before the agent is told to ask again.
      */
-    ask_seconds: z._default(z.number().check(z.nonnegative(), z.maximum(600)), 60),
+    ask_seconds: z._default(z.number().check(z.nonnegative(), z.maximum(600)), 50),
     /** How the user is told that a session waits for them, or is done, while no terminal shows it. */
     notify: z.optional(
       z.strictObject({

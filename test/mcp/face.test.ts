@@ -1,8 +1,11 @@
 /**
  * The gate as the current official MCP client sees it, and with bytes that no client would send.
  */
+import { DEFAULT_REQUEST_TIMEOUT_MSEC } from "@modelcontextprotocol/client";
 import { describe, expect, it } from "vitest";
+import { defaultSettings } from "../../src/config/index.ts";
 import { GateHome } from "../support/gates.ts";
+import { CountedTool, Operator } from "../support/granting.ts";
 
 const text = (result: unknown) => (result as { content: { text: string }[] }).content[0]?.text ?? "";
 
@@ -126,6 +129,27 @@ describe("the MCP endpoint of a session", () => {
     const refused = await client.callTool({ name: "write_file", arguments: { path: 3, content: "x" } });
     expect(text(refused)).toContain("arguments_invalid");
     expect((await home.records("tool_returned"))[0]).toMatchObject({ outcome: "refused" });
+    await home.end();
+  });
+
+  it("answers the one request of a held call when a person approves it", async () => {
+    const more: CountedTool[] = [];
+    using home = new GateHome();
+    const holdMs = defaultSettings.ask_seconds * 1000;
+    // A client with the usual timeout gets the answer in any case.
+    expect(holdMs).toBeLessThan(DEFAULT_REQUEST_TIMEOUT_MSEC);
+    await home.begin({ tools: { external: ["*"] }, more, holdMs });
+    const tool = new CountedTool(home.dir);
+    more.push(tool);
+    const client = await home.client();
+    const calling = client.callTool({ name: "publish_page", arguments: { title: "news" } });
+    const operator = new Operator(home);
+    await operator.request();
+    expect(tool.effects).toEqual([]);
+    await operator.approve();
+    expect(await calling).toMatchObject({ isError: false, content: [{ type: "text", text: "published" }] });
+    expect(tool.effects).toHaveLength(1);
+    expect(await home.records("tool_called")).toHaveLength(1);
     await home.end();
   });
 });

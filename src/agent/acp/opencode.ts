@@ -11,6 +11,9 @@ const PACKAGES: Readonly<Record<ModelAccess["api"], string>> = {
   gemini: "@ai-sdk/google",
 };
 
+/** Longer than any call is held (ask_seconds). */
+const MCP_TIMEOUT_MS = 11 * 60_000;
+
 export const opencode: Starting = ({ url, api, key }, model, tools) => ({
   env: {
     OPENCODE_DISABLE_AUTOUPDATE: "1",
@@ -27,6 +30,8 @@ export const opencode: Starting = ({ url, api, key }, model, tools) => ({
       autoupdate: false,
       share: "disabled",
       permission: permissions(tools),
+      // A held call of the gate gets its answer late. The gate comes over the protocol and has no entry here.
+      experimental: { mcp_timeout: MCP_TIMEOUT_MS },
       provider: {
         holdfast: {
           npm: PACKAGES[api],
