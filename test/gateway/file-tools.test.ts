@@ -50,6 +50,20 @@ describe("the file tools", () => {
 
   const inTask = (script: string) => home.call("run_command", { command: script });
 
+  it("edit_file refuses a text whose occurrences overlap, and replaces them one after the other if it may", async () => {
+    writeFileSync(join(root, "a.txt"), "}\n}\n}\n}\n");
+    const edit = { path: "a.txt", old_text: "}\n}\n", new_text: "x\n" };
+    expect(await home.call("edit_file", edit)).toMatchObject({
+      outcome: "error",
+      text: expect.stringContaining("occurs 3 times, in the lines 1, 2, 3"),
+    });
+    expect(await home.call("edit_file", { ...edit, replace_all: true })).toMatchObject({
+      outcome: "ok",
+      facts: { replacements: 2, lines: [1, 3] },
+    });
+    expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("x\nx\n");
+  });
+
   it("read_file returns lines unchanged and says how to continue after a part", async () => {
     expect(await home.call("read_file", { path: "a.txt" })).toEqual({
       outcome: "ok",

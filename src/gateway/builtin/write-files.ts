@@ -36,7 +36,7 @@ export const editFileTool = (place: ToolPlace): PlainTool =>
         reach(grounds, path, (found) => {
           assertWritable(found);
           const text = readText(found);
-          const places = placesOf(old, text);
+          const places = placesOf(old, text, isEverywhere ? old.length : 1);
           const lines = places.slice(0, MAX_LINES_NAMED).map((at) => lineAt(text, at));
           if (places.length === 0)
             throw new CantDo(`${found.shown}: old_text was not found${nearly(old, text)}`);
@@ -100,9 +100,10 @@ function assertText(text: string): void {
     throw new CantDo("the text contains a lone surrogate, which is half of a character");
 }
 
-function placesOf(part: string, text: string): number[] {
+/** `step` 1: also those that overlap, because each of them could be meant. */
+function placesOf(part: string, text: string, step: number): number[] {
   const places: number[] = [];
-  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) places.push(at);
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + step)) places.push(at);
   return places;
 }
 
