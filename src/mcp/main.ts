@@ -16,9 +16,22 @@ let opening: Promise<unknown> = Promise.resolve();
 
 const write = (text: string) => process.stdout.write(`${text}\n`);
 
-function carry(line: string): Promise<void> {
+interface Message {
+  readonly id?: string | number;
+  readonly method?: string;
+}
+
+function messageIn(line: string): Message | undefined {
+  try {
+    return JSON.parse(line) as Message;
+  } catch (error) {
+    console.error(String(error));
+    return undefined;
+  }
+}
+
+function carry(line: string, message: Message): Promise<void> {
   return new Promise((resolve) => {
-    const message = JSON.parse(line) as { id?: string | number; params?: { protocolVersion?: string } };
     const fail = (text: string) => {
       if (message.id !== undefined)
         write(JSON.stringify({ jsonrpc: "2.0", id: message.id, error: { code: -32_000, message: text } }));
@@ -70,6 +83,10 @@ function carry(line: string): Promise<void> {
 const lines = createInterface({ input: process.stdin });
 lines.on("line", (line) => {
   if (line.trim() === "") return;
-  const carried = opening.then(() => carry(line)).catch((error: unknown) => console.error(String(error)));
-  if (line.includes('"initialize"')) opening = carried;
+  const message = messageIn(line);
+  if (!message) return;
+  const carried = opening
+    .then(() => carry(line, message))
+    .catch((error: unknown) => console.error(String(error)));
+  if (message.method === "initialize") opening = carried;
 });

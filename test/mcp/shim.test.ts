@@ -26,6 +26,9 @@ seen.made = text(await call("write_file", { path: "made.txt", content: "by the s
 seen.both = await Promise.all(
   ["sleep 1; echo late", "echo soon"].map(async (command) => text(await call("run_command", { command }))),
 );
+const waits = { command: "while [ ! -e go ]; do sleep 0.05; done; echo first" };
+const named = client.callTool({ name: "run_command", arguments: waits, _meta: { mark: "initialize" } });
+seen.besides = [text(await call("run_command", { command: "touch go; echo second" })), text(await named)];
 seen.outside = text(await call("git_push", {}));
 const gone = new AbortController();
 const command = "touch begun; sleep 1000; touch over";
@@ -54,6 +57,7 @@ describe.skipIf(!hasSandbox)("the shim", () => {
     expect(seen).toMatchObject({
       made: expect.stringContaining("made.txt"),
       both: ["late\n", "soon\n"],
+      besides: ["second\n", "first\n"],
       outside: expect.stringContaining("lane"),
       taken: "taken back",
       left: "by the shim none\n",
