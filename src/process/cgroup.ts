@@ -6,6 +6,7 @@
  * cgroup-1 A process that begins with the writes of `entry` can't leave: the limits apply to everything that
  *    it starts, and `end` ends all of it.
  */
+import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -36,6 +37,9 @@ export interface Cgroup {
   end(): Promise<void>;
 }
 
+/** Enough for a cgroup that nothing is started in. */
+const TRIAL_LIMITS: CgroupLimits = { maxProcesses: 10, maxMemoryBytes: 64 * 1024 * 1024 };
+
 const SAFE_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,120}$/;
 
 /** The cgroup that a sandbox is counted in. The first process that is started in it makes it. */
@@ -56,6 +60,13 @@ export function makeCgroup(name: string, limits: CgroupLimits, proc = OWN_PROC):
     made.map(({ dir }) => dir),
     { processes: controllers.has("pids"), memory: controllers.has("memory") },
   );
+}
+
+/** What the kernel would count of a session that this process starts. A cgroup is made for this, and removed. */
+export async function tryCgroup(proc = OWN_PROC): Promise<Cgroup["limits"]> {
+  const trial = makeCgroup(`trial-${randomUUID()}`, TRIAL_LIMITS, proc);
+  await trial?.end();
+  return trial?.limits ?? { processes: false, memory: false };
 }
 
 /** The cgroup of that name in the place where we would make it; undefined if there is none. */

@@ -1,4 +1,4 @@
-export { type CgroupShare, cgroupLeftovers, findCgroup, refusalsFromNow } from "./cgroup.ts";
+export { type CgroupShare, cgroupLeftovers, findCgroup, refusalsFromNow, tryCgroup } from "./cgroup.ts";
 export {
   CONNECTION_FD,
   type CommandEnd,

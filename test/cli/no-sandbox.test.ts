@@ -5,6 +5,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { tryCgroup } from "../../src/process/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { runCli } from "../support/cli.ts";
 import { HostHome } from "../support/hosts.ts";
@@ -30,12 +31,18 @@ const says = (words: string) => `#!/bin/sh\necho "bwrap: ${words}" >&2\nexit 1\n
 const failsAt = (word: string, words: string) =>
   `#!/bin/sh\nfor one in "$@"; do [ "$one" = ${word} ] && { echo "bwrap: ${words}" >&2; exit 1; }; done\nexit 0\n`;
 
-async function sandboxIn(home: HostHome, path: string): Promise<{ level: string; detail: string }> {
-  const { stdout } = await runCli(home.dir, ["doctor", "--json"], { PATH: path });
-  return (JSON.parse(stdout) as { what: string; level: string; detail: string }[]).find(
-    ({ what }) => what === "sandbox",
-  ) as { level: string; detail: string };
+interface Finding {
+  readonly what: string;
+  readonly level: string;
+  readonly detail: string;
 }
+
+async function findingIn(home: HostHome, path: string, wanted: string): Promise<Finding | undefined> {
+  const { stdout } = await runCli(home.dir, ["doctor", "--json"], { PATH: path });
+  return (JSON.parse(stdout) as Finding[]).find(({ what }) => what === wanted);
+}
+
+const sandboxIn = (home: HostHome, path: string) => findingIn(home, path, "sandbox");
 
 describe("doctor", () => {
   it.each([
@@ -67,7 +74,7 @@ describe("doctor", () => {
     ],
   ])("tries the sandbox and says what stands in the way: %s", async (_, own, expected) => {
     using home = new HostHome();
-    const { level, detail } = await sandboxIn(home, pathWith(home, own));
+    const { level, detail = "" } = (await sandboxIn(home, pathWith(home, own))) ?? {};
     expect(detail).toMatch(expected);
     expect({ level, isWayShown: detail.includes("--no-sandbox") }).toEqual({
       level: "note",
@@ -78,8 +85,17 @@ describe("doctor", () => {
   if (!isRoot) console.log("left out: root without setpriv, and tools of root's own: this is not root");
   it.skipIf(!isRoot)("says that root's tasks can't become another user without setpriv", async () => {
     using home = new HostHome();
-    const { detail } = await sandboxIn(home, pathWith(home, { setpriv: null }));
-    expect(detail).toMatch(/setpriv is missing.*another user; apt install util-linux/);
+    const finding = await sandboxIn(home, pathWith(home, { setpriv: null }));
+    expect(finding?.detail).toMatch(/setpriv is missing.*another user; apt install util-linux/);
+  });
+
+  it("says whether the kernel holds a session to its limits, and how it can where it does not", async () => {
+    using home = new HostHome();
+    const { processes, memory } = await tryCgroup();
+    const finding = await findingIn(home, process.env["PATH"] ?? "", "quota");
+    if (processes && memory)
+      expect(finding).toMatchObject({ level: "ok", detail: expect.stringContaining("by a cgroup") });
+    else expect(finding).toMatchObject({ level: "note", detail: expect.stringContaining("Delegate=yes") });
   });
 
   it.skipIf(!hasSandbox)("finds a working sandbox, and names programs a task can't run", async () => {

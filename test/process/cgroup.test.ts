@@ -7,7 +7,13 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import { type Cgroup, cgroupLeftovers, makeCgroup, refusalsFromNow } from "../../src/process/cgroup.ts";
+import {
+  type Cgroup,
+  cgroupLeftovers,
+  makeCgroup,
+  refusalsFromNow,
+  tryCgroup,
+} from "../../src/process/cgroup.ts";
 import { writingFirst } from "../../src/process/first-writes.ts";
 import { runProgram } from "../../src/process/index.ts";
 import { TempDir } from "../support/home.ts";
@@ -198,6 +204,11 @@ describe("a v2 cgroup", () => {
     await cgroup?.end();
     expect(existsSync(ours)).toBe(false);
   });
+});
+
+it("tryCgroup finds which limits the kernel would hold, also where it holds none", async () => {
+  expect(await tryCgroup()).toEqual(trial?.limits ?? { processes: false, memory: false });
+  expect(await tryCgroup("/nonexistent")).toEqual({ processes: false, memory: false });
 });
 
 it("makeCgroup refuses a name that is not safe as the name of a directory", () => {

@@ -17,7 +17,7 @@ import {
   sessionDirOf,
 } from "../../home/index.ts";
 import { acquireOwner, listSegments, readChain } from "../../journal/index.ts";
-import { taskUser, trySandbox, unusableTools } from "../../process/index.ts";
+import { taskUser, tryCgroup, trySandbox, unusableTools } from "../../process/index.ts";
 import { toolsOf } from "../../task/index.ts";
 import { createFile, journalDir, saying, stagingDir, temporaryPath } from "../../util/index.ts";
 import { findLeftovers } from "../gc/leftovers.ts";
@@ -98,6 +98,7 @@ async function examineCapsules(home: Home): Promise<Finding[]> {
       return { level: isAvailable ? "ok" : "note", what: strategy, detail: `${detail}${chosen}` };
     }),
     ...(await examineSandbox(home)),
+    await examineLimits(),
     ...(await examineRead(home)),
   ];
 }
@@ -158,6 +159,20 @@ async function examineSandbox(home: Home): Promise<Finding[]> {
     findings.push({ level: "note", what: "tools", detail });
   }
   return findings;
+}
+
+/** What holds a session to its quota of processes and memory. */
+async function examineLimits(): Promise<Finding> {
+  const what = "quota";
+  const { processes, memory } = await tryCgroup();
+  if (processes && memory)
+    return { level: "ok", what, detail: "the kernel limits a session's processes and memory, by a cgroup" };
+  const held = processes
+    ? "the kernel limits a session's processes, and a watch limits its memory"
+    : "no cgroup can be made, so a session's processes are limited by rlimit and a watch, and its memory by the watch";
+  const wayOut =
+    "as root a cgroup can be made; as another user it can where systemd delegates one: systemd-run --user --scope -p Delegate=yes holdfast serve";
+  return { level: "note", what, detail: `${held}; ${wayOut}` };
 }
 
 async function examineLeftovers(home: Home): Promise<Finding[]> {
