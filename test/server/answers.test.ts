@@ -102,7 +102,7 @@ describe.runIf(hasSandbox)("the answers of the API", () => {
         .filter((one) => [id, idIn(opened)].includes(one));
       expect(found, query).toEqual(ids);
     }
-    // These need a person's decision; other tests have them.
+    // These need a person's decision: deciding.test.ts has them.
     expect(left()).toEqual([
       "POST /v1/sessions/:id/approvals/:approval/grant",
       "POST /v1/sessions/:id/approvals/:approval/deny",
