@@ -173,20 +173,14 @@ describe("the docs", () => {
     expect(rows.every(([, , , effect = ""]) => effect.trim() !== "")).toBe(true);
   });
 
-  it("openapi.json matches the routes, and protocol.md lists every route and no other", async () => {
+  it("openapi.json matches the routes, and protocol.md lists every route with what it takes, and no other", async () => {
     using home = new TempDir();
     const described = await describeApi({ home: home.path });
     // node scripts/openapi.ts writes it.
     expect(JSON.parse(read("docs/openapi.json"))).toEqual(JSON.parse(JSON.stringify(described)));
-    const { paths } = described as { paths: Record<string, Record<string, object>> };
-    const there = Object.entries(paths).flatMap(([path, operations]) =>
-      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ":$1")}`),
-    );
     const api = read("docs/protocol.md").split("## The API")[1] ?? "";
-    const named = [...api.matchAll(/^\| `(GET|POST) (\/v1\/[^`]*)`/gm)].map(
-      ([, method, path]) => `${method} ${path}`,
-    );
-    expect(named).toEqual(there);
+    const rows = [...api.matchAll(/^\| `(?:GET|POST) \/v1\/.*$/gm)].map(([row]) => row);
+    expect(rows).toEqual(rowsOf(described as Described));
   });
 
   it("the programs in the README and the guide run as they stand", () => {
@@ -218,6 +212,35 @@ describe("docs/testing.md", () => {
     expect(readFileSync(dir.join("login.ts"), "utf8")).toBe("fixed\n");
   });
 });
+
+interface Described {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+interface Operation {
+  readonly summary: string;
+  readonly parameters?: readonly { readonly in: string; readonly name: string }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Body }>> };
+}
+
+interface Body {
+  readonly properties?: Readonly<Record<string, unknown>>;
+  readonly required?: readonly string[];
+}
+
+/** The rows of the routes in docs/protocol.md: each with all that can be asked, in the URL or in the body. */
+function rowsOf({ paths }: Described): string[] {
+  return Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, { summary, parameters = [], requestBody }]) => {
+      const { properties = {}, required = [] } = requestBody?.content["application/json"]?.schema ?? {};
+      const fields = Object.keys(properties).map((name) => `"${name}"${required.includes(name) ? "" : "?"}`);
+      const query = parameters.filter((one) => one.in === "query").map(({ name }) => `\`?${name}=\``);
+      const asked = fields.length > 0 ? [`\`{${fields.join(", ")}}\``] : query;
+      const words = asked.length > 0 ? ` with ${asked.join(", ")}` : "";
+      return `| \`${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ":$1")}\`${words} | ${summary} |`;
+    }),
+  );
+}
 
 /** The one block of shell commands of a page that begins so. */
 function blockOf(page: string, beginning: RegExp): string {
