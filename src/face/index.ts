@@ -1,5 +1,5 @@
 export { type AgentOptions, chooseAgent, listAgents } from "./agent-choice.ts";
-export type { ConversationForms } from "./conversation.ts";
+export { type ConversationForms, conversationForms } from "./conversation.ts";
 export {
   answerForm,
   beginForm,

@@ -3,7 +3,7 @@
  */
 import { parseSessionId } from "../contract/index.ts";
 import type { Dispatcher } from "../dispatch/index.ts";
-import { type ConversationForms, holdfastOf } from "../face/index.ts";
+import { type ConversationForms, conversationForms, holdfastOf } from "../face/index.ts";
 import { sessionDirOf } from "../home/index.ts";
 import { Refusal } from "../http/index.ts";
 import { present } from "../util/index.ts";
@@ -25,12 +25,7 @@ import type { EventStreams } from "./events.ts";
 import { count, countIn, flag, flagIn, oneOf, textIn } from "./query.ts";
 
 const TASK = count("the task; default: the latest");
-const FORMS: readonly string[] = [
-  "plain",
-  "anthropic",
-  "openai",
-  "ai-sdk",
-] satisfies (keyof ConversationForms)[];
+const FORMS = Object.keys(conversationForms);
 
 export function lookingRoutes(dispatcher: Dispatcher, streams: EventStreams): readonly ApiRoute[] {
   const session = (call: Call) => holdfastOf(dispatcher, call.user).session(call.id);
