@@ -11,7 +11,7 @@ import { performance } from "node:perf_hooks";
 import { BrokerConnection } from "../src/broker/connection.ts";
 import type { SessionId } from "../src/contract/index.ts";
 import { openHome } from "../src/home/index.ts";
-import { openHoldfast } from "../src/library/holdfast.ts";
+import { openLocalHome } from "../src/library/local-home.ts";
 import { atMost, inTurns, median, type Row } from "./measure.ts";
 
 const ROUNDS = 400;
@@ -40,7 +40,7 @@ export async function benchBroker(directory: string, progress: (text: string) =>
   const dir = join(directory, "broker-home");
   mkdirSync(dir, { mode: 0o700 });
   const settings = `providers: { anthropic: { base_url: "${url}" } }\nkeys: { anthropic: { command: [echo, key] } }\n`;
-  const session = await (await openHoldfast({ home: dir })).openSession();
+  const session = await (await openLocalHome({ home: dir })).openSession();
   await session.pause();
   writeFileSync(join(dir, "settings.yaml"), settings, { mode: 0o600 });
   const home = await openHome({ home: dir });

@@ -13,7 +13,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { fingerprintOf, spend } from "../src/approval/index.ts";
 import { builtinTools, Gate, TaskPlace } from "../src/gateway/index.ts";
 import { openHome } from "../src/home/index.ts";
-import { openHoldfast } from "../src/library/holdfast.ts";
+import { openLocalHome } from "../src/library/local-home.ts";
 import { openMcpFace, openServers } from "../src/mcp/index.ts";
 import { decideOnFile, readConfig, readRepoFile } from "../src/task/index.ts";
 import { atMost, inTurns, type Row } from "./measure.ts";
@@ -43,7 +43,7 @@ export async function benchGateway(directory: string, progress: (text: string) =
   );
   git("add", "-A");
   git("-c", "user.name=bench", "-c", "user.email=bench@localhost", "commit", "-qm", "begin");
-  const hf = await openHoldfast({ home: dir });
+  const hf = await openLocalHome({ home: dir });
   writeFileSync(
     join(dir, "settings.yaml"),
     JSON.stringify({ sandbox: { read: [join(project, "node_modules")] } }),

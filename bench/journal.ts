@@ -8,7 +8,7 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
-import { type Holdfast, openHoldfast } from "../src/library/holdfast.ts";
+import { type LocalHome, openLocalHome } from "../src/library/local-home.ts";
 import type { Session } from "../src/session/session.ts";
 import { atLeast, atMost, compared, inTurns, median, type Row, timeMs } from "./measure.ts";
 
@@ -19,7 +19,7 @@ const MANY = 100_000;
 const IN_FLIGHT = 32;
 
 export async function benchJournal(directory: string, progress: (text: string) => void): Promise<Row[]> {
-  const hf = await openHoldfast({ home: join(directory, "home") });
+  const hf = await openLocalHome({ home: join(directory, "home") });
   const floor = await makeFloor(join(directory, "floor"));
   const rows: Row[] = [];
 
@@ -147,7 +147,7 @@ export async function benchList(directory: string, progress: (text: string) => v
   for (const sessions of [10, 1000]) {
     progress(`a home of ${sessions} sessions`);
     const home = join(directory, `home-${sessions}`);
-    const hf = await openHoldfast({ home });
+    const hf = await openLocalHome({ home });
     for (let index = 0; index < sessions; index += 1)
       await (await hf.openSession({ title: `session ${index}` })).release();
     await list(home);
@@ -215,11 +215,11 @@ async function inFlight(work: () => Promise<unknown>, count: number): Promise<vo
   );
 }
 
-async function reopen(hf: Holdfast, id: string): Promise<void> {
+async function reopen(hf: LocalHome, id: string): Promise<void> {
   await (await hf.resumeSession(id)).release();
 }
 
-async function thousandTurns(hf: Holdfast, directory: string, bytes: number): Promise<number> {
+async function thousandTurns(hf: LocalHome, directory: string, bytes: number): Promise<number> {
   const session = await hf.openSession();
   for (let turn = 1; turn <= 1000; turn += 1) {
     const open = await session.beginTurn("i".repeat(bytes));

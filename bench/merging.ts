@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type Holdfast, openHoldfast } from "../src/library/holdfast.ts";
+import { type LocalHome, openLocalHome } from "../src/library/local-home.ts";
 import { trySandbox } from "../src/process/index.ts";
 import { atMost, inTurns, type Row } from "./measure.ts";
 
@@ -25,7 +25,7 @@ export async function benchMerging(directory: string, progress: (text: string) =
   for (let at = 0; at < FILES; at += 1) writeFileSync(join(main, "src", `${at}.txt`), `${at}\n`.repeat(20));
   await git("add", "-A");
   await git("commit", "-q", "-m", "first");
-  const holdfast = await openHoldfast({ home: join(directory, "merging-home") });
+  const holdfast = await openLocalHome({ home: join(directory, "merging-home") });
   const sandbox = (await trySandbox()) === undefined;
   for (let at = 0; at < WORKS; at += 1) await work(holdfast, main, at, sandbox);
   const [found] = await holdfast.findConflicts();
@@ -50,7 +50,7 @@ export async function benchMerging(directory: string, progress: (text: string) =
 }
 
 /** A session at rest. Every second one changes a file that its neighbour changes too. A quarter is not published. */
-async function work(holdfast: Holdfast, repo: string, at: number, sandbox: boolean): Promise<void> {
+async function work(holdfast: LocalHome, repo: string, at: number, sandbox: boolean): Promise<void> {
   await using session = await holdfast.openSession({ repo, title: `work ${at}` });
   const task = await holdfast.startTask(session, { sandbox });
   const script = `echo 'work ${at}' > src/${at - (at % 2)}.txt; echo own > src/own-${at}.txt`;

@@ -9,7 +9,7 @@ import { mkdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type Holdfast, openHoldfast } from "../src/library/holdfast.ts";
+import { type LocalHome, openLocalHome } from "../src/library/local-home.ts";
 import { trySandbox } from "../src/process/index.ts";
 import type { Session } from "../src/session/session.ts";
 import { atMost, compared, median, type Row, timeMs } from "./measure.ts";
@@ -25,7 +25,7 @@ export async function benchSessions(directory: string, progress: (text: string) 
   progress("making a repo of 50,000 files, 30,000 commits and 5,000 branches");
   const main = join(directory, "long");
   await makeRepo(main);
-  const holdfast = await openHoldfast({ home: join(directory, "sessions-home") });
+  const holdfast = await openLocalHome({ home: join(directory, "sessions-home") });
   const bench = new SessionBench(holdfast, main, (await trySandbox()) === undefined);
   progress("new sessions, next tasks, forks, restores");
   const { first, next, fork, restore } = await bench.tasks();
@@ -52,11 +52,11 @@ export async function benchSessions(directory: string, progress: (text: string) 
 }
 
 class SessionBench {
-  readonly #holdfast: Holdfast;
+  readonly #holdfast: LocalHome;
   readonly #main: string;
   readonly #options: { readonly sandbox: boolean };
 
-  constructor(holdfast: Holdfast, main: string, sandbox: boolean) {
+  constructor(holdfast: LocalHome, main: string, sandbox: boolean) {
     this.#holdfast = holdfast;
     this.#main = main;
     this.#options = { sandbox };

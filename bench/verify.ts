@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { openHoldfast } from "../src/library/index.ts";
+import { openLocalHome } from "../src/library/index.ts";
 import { findProgram } from "../src/process/index.ts";
 import { verifyTree } from "../src/task/verify/verify-tree.ts";
 import { makeRepo } from "./capsules.ts";
@@ -59,7 +59,7 @@ export async function benchVerify(directory: string, progress: (text: string) =>
 
 /** Medians, after a first run of each. */
 async function verifying(home: string, repo: string): Promise<{ create: number; verify: number }> {
-  const hf = await openHoldfast({ home });
+  const hf = await openLocalHome({ home });
   const sandbox = findProgram("bwrap") !== undefined;
   const creates: number[] = [];
   const verifies: number[] = [];

@@ -4,7 +4,7 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { Budget } from "../contract/index.ts";
 import { Dispatcher, type StopOptions } from "../dispatch/index.ts";
-import { type Holdfast, openHoldfast } from "../library/index.ts";
+import { type LocalHome, openLocalHome } from "../library/index.ts";
 import { present } from "../util/index.ts";
 import { progress } from "./progress.ts";
 import { note } from "./screen.ts";
@@ -43,8 +43,8 @@ export function verb(name: string, summary: string, examples: readonly string[])
  * A home that is named explicitly is made only by the verbs that bring a session in, so that a typo does not
  * make a new home.
  */
-export function openHome(options: CommonOptions, { create = false } = {}): Promise<Holdfast> {
-  return openHoldfast(homeOptions(options, create));
+export function openHome(options: CommonOptions, { create = false } = {}): Promise<LocalHome> {
+  return openLocalHome(homeOptions(options, create));
 }
 
 function homeOptions(options: CommonOptions, create: boolean, isService = false) {

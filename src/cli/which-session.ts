@@ -4,7 +4,7 @@
  */
 import { HoldfastError } from "../contract/index.ts";
 import { type Dispatcher, whenSessionLeft } from "../dispatch/index.ts";
-import type { Holdfast } from "../library/index.ts";
+import type { LocalHome } from "../library/index.ts";
 import { present } from "../util/index.ts";
 import { type CommonOptions, scope } from "./verb.ts";
 
@@ -21,7 +21,7 @@ export interface NamedSession {
 export const labelOf = ({ id, name }: { readonly id: string; readonly name: string | null }) => name ?? id;
 
 export async function sessionOf(
-  holdfast: Holdfast,
+  holdfast: LocalHome,
   text: string,
   options: CommonOptions,
 ): Promise<NamedSession> {
@@ -57,7 +57,7 @@ export function here(): string | undefined {
 
 /** For verbs that take something away: `@` may have changed its meaning since the person looked. */
 export async function namedSessionOf(
-  holdfast: Holdfast,
+  holdfast: LocalHome,
   text: string,
   options: CommonOptions,
 ): Promise<NamedSession> {

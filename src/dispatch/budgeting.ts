@@ -8,7 +8,7 @@ import { type Budget, HoldfastError, isHoldfastError } from "../contract/index.t
 import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
 import { CutOutput } from "../host/index.ts";
 import { type Position, readDurable } from "../journal/index.ts";
-import type { Holdfast } from "../library/index.ts";
+import type { LocalHome } from "../library/index.ts";
 import {
   inspectSession,
   raisedBy,
@@ -48,7 +48,7 @@ export interface Raised {
 /** Adds the amounts to the limits in force. Resolves when the record is on disk. */
 export async function raiseBudget(
   home: Home,
-  holdfast: Holdfast,
+  holdfast: LocalHome,
   found: FoundSession,
   amounts: Budget,
 ): Promise<Raised> {

@@ -8,7 +8,7 @@ import { HoldfastError, isHoldfastError, type JournalRecord } from "../contract/
 import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
 import { CutOutput } from "../host/index.ts";
 import { type Position, readDurable } from "../journal/index.ts";
-import type { Holdfast } from "../library/index.ts";
+import type { LocalHome } from "../library/index.ts";
 import type { EnvelopeOf } from "../mail/index.ts";
 import { inspectSession, Session, type SessionState } from "../session/index.ts";
 import { type Decision, recordDecision, subjectOf } from "../task/index.ts";
@@ -36,7 +36,7 @@ export interface DecisionMade {
 /** Resolves when the record is on disk. */
 export async function decide(
   home: Home,
-  holdfast: Holdfast,
+  holdfast: LocalHome,
   found: FoundSession,
   decision: Decision,
 ): Promise<DecisionMade> {

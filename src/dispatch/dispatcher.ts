@@ -15,7 +15,7 @@ import {
   sessionDirOf,
 } from "../home/index.ts";
 import type { LaneChoice } from "../lane/index.ts";
-import { Holdfast } from "../library/index.ts";
+import { LocalHome } from "../library/index.ts";
 import { type HomeLimits, type Place, readLimits, readPlace, writeLimits } from "../line/index.ts";
 import type { Maildir } from "../mail/index.ts";
 import type { Archived, Removal, RemovalOptions } from "../upkeep/index.ts";
@@ -49,11 +49,11 @@ interface Scope {
 export class Dispatcher {
   readonly #home: Home;
   /** Everything that needs no session process. */
-  readonly holdfast: Holdfast;
+  readonly holdfast: LocalHome;
 
   private constructor(home: Home) {
     this.#home = home;
-    this.holdfast = new Holdfast(home);
+    this.holdfast = new LocalHome(home);
   }
 
   static async open(options: HoldfastOptions = {}): Promise<Dispatcher> {

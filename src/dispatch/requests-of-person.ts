@@ -4,7 +4,7 @@
  */
 import { type Grant, HoldfastError } from "../contract/index.ts";
 import { type FoundSession, findSession, type Home } from "../home/index.ts";
-import type { Holdfast } from "../library/index.ts";
+import type { LocalHome } from "../library/index.ts";
 import type { Decision } from "../task/index.ts";
 import { type DecisionMade, decide } from "./deciding.ts";
 import { bringKeysAgain } from "./own-keys.ts";
@@ -15,10 +15,10 @@ interface Scope {
 }
 
 export class Requests {
-  readonly #holdfast: Holdfast;
+  readonly #holdfast: LocalHome;
   readonly #home: Home;
 
-  constructor({ home, holdfast }: { readonly home: Home; readonly holdfast: Holdfast }) {
+  constructor({ home, holdfast }: { readonly home: Home; readonly holdfast: LocalHome }) {
     this.#home = home;
     this.#holdfast = holdfast;
   }

@@ -6,7 +6,7 @@ import { parseTaskSpec, type TaskSpec } from "../contract/index.ts";
 import { type FoundSession, type Home, type ResumeOptions, readProcessRecord } from "../home/index.ts";
 import { CutOutput } from "../host/index.ts";
 import { probeOwner } from "../journal/index.ts";
-import type { Holdfast } from "../library/index.ts";
+import type { LocalHome } from "../library/index.ts";
 import { enterLine, readPlace } from "../line/index.ts";
 import {
   findLastRecord,
@@ -48,7 +48,7 @@ export async function unpark(session: Session, by: string): Promise<void> {
  */
 export async function resumeProcess(
   home: Home,
-  holdfast: Holdfast,
+  holdfast: LocalHome,
   found: FoundSession,
   options: ResumeOptions,
 ): Promise<Resumed> {

@@ -15,8 +15,8 @@ import { readEnvironment, type Session } from "../session/index.ts";
 import {
   DOOR_INSIDE,
   type Driven,
-  type Feed,
   type Joined,
+  type MessageDelivery,
   outputRoom,
   runStages,
   type Task,
@@ -39,7 +39,7 @@ const SECOND_MS = 1000;
 export interface HostParts {
   readonly home: Home;
   readonly session: Session;
-  readonly feed: Feed;
+  readonly feed: MessageDelivery;
   readonly shells: Shells;
   /** Sends a message to another session, or to a person. */
   send(to: string, text: string): Promise<string>;

@@ -13,7 +13,7 @@ import {
   type Session,
   textIn,
 } from "../session/index.ts";
-import { Feed, Named } from "../task/index.ts";
+import { MessageDelivery, Named } from "../task/index.ts";
 import { inboxDir, outboxDir } from "../util/index.ts";
 import { mailIn } from "./arrival.ts";
 import type { DispatcherCalls } from "./calling.ts";
@@ -22,7 +22,7 @@ import { removeOldSpools } from "./spool.ts";
 
 export class SessionMail {
   readonly inbox: Maildir;
-  readonly feed: Feed;
+  readonly feed: MessageDelivery;
   readonly outgoing: Outgoing;
   readonly #home: Home;
   readonly #session: Session;
@@ -34,7 +34,7 @@ export class SessionMail {
     this.#session = session;
     this.#named = named;
     this.inbox = mailIn(home, session.id, inboxDir);
-    this.feed = new Feed(session, named, home.io.clock);
+    this.feed = new MessageDelivery(session, named, home.io.clock);
     this.#outbox = mailIn(home, session.id, outboxDir);
     this.outgoing = new Outgoing(session, {
       outbox: this.#outbox,

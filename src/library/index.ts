@@ -1,1 +1,1 @@
-export { Holdfast, openHoldfast } from "./holdfast.ts";
+export { LocalHome, openLocalHome } from "./local-home.ts";

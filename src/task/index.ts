@@ -15,8 +15,8 @@ export { decodeHomes, encodeHomes, type Homes, readHomes } from "./home/homes.ts
 export { readWithheld, type Withheld } from "./home/withheld.ts";
 export type { TaskInHand, TaskOptions } from "./in-hand.ts";
 export { type Decision, enterDecision, recordDecision, subjectOf } from "./inbox/decisions.ts";
-export { Feed } from "./inbox/feed.ts";
 export { type HostRequest, Intake, type ShellRequest } from "./inbox/intake.ts";
+export { MessageDelivery } from "./inbox/message-delivery.ts";
 export { assertWhole, Named } from "./inbox/named.ts";
 export type { Branched, BranchOptions } from "./results/branch.ts";
 export { type ConflictsIn, conflictsOf } from "./results/conflicts.ts";

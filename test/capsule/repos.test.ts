@@ -5,13 +5,13 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import { commitFiles, fingerprint, gitIn, makeRepo } from "../support/repo.ts";
 import { sandbox, TaskHome } from "../support/tasks.ts";
 import { acceptFile } from "../support/trust.ts";
 
 /** Runs a task in the repo from its start to its branch. Returns the output of the command, too. */
-async function runIn(hf: Holdfast, path: string, script: string, base?: string) {
+async function runIn(hf: LocalHome, path: string, script: string, base?: string) {
   const repo = await hf.resolveRepo(path);
   const session = await hf.openSession({ repo });
   const task = await hf.startTask(session, { ...sandbox, ...(base && { base }) });
@@ -170,7 +170,7 @@ describe("a repo", () => {
     const inside = makeRepo(home.join("around"));
     await expect(
       (
-        await (await import("../../src/library/index.ts")).openHoldfast({ home: join(inside, "home") })
+        await (await import("../../src/library/index.ts")).openLocalHome({ home: join(inside, "home") })
       ).resolveRepo(inside),
     ).rejects.toMatchObject({ code: "usage" });
   });

@@ -5,7 +5,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openHoldfast } from "../../src/library/holdfast.ts";
+import { openLocalHome } from "../../src/library/local-home.ts";
 import { TestChild } from "../support/children.ts";
 import { TempDir } from "../support/home.ts";
 import { commitFiles, gitIn, makeRepo } from "../support/repo.ts";
@@ -75,7 +75,7 @@ describe("a disk that loses power", () => {
         mkdirSync(at);
         execFileSync("mount", ["-o", "loop", temp.join(`cut-${number}`), at]);
         try {
-          const hf = await openHoldfast({ home: join(at, "home") });
+          const hf = await openLocalHome({ home: join(at, "home") });
           expect((await hf.auditSession(id)).findings, line).toEqual([]);
           // The live files may be torn, because only the checkpoint was acknowledged.
           execFileSync("rm", [

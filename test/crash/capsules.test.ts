@@ -6,7 +6,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import { TestChild } from "../support/children.ts";
 import { fingerprint } from "../support/repo.ts";
 import { TaskHome } from "../support/tasks.ts";
@@ -14,7 +14,7 @@ import { TaskHome } from "../support/tasks.ts";
 const KILLS = process.env["HOLDFAST_LONG"] ? 2000 : 24;
 const KILLS_PER_HOME = 12;
 
-async function numberIn(hf: Holdfast, id: string): Promise<number> {
+async function numberIn(hf: LocalHome, id: string): Promise<number> {
   const session = await hf.resumeSession(id);
   try {
     const task = await hf.currentTask(session, { sandbox: false });
@@ -28,7 +28,7 @@ async function numberIn(hf: Holdfast, id: string): Promise<number> {
 }
 
 /** What is left over after a collection. A program that was just being started when its parent died shows a bit later. */
-async function collected(hf: Holdfast) {
+async function collected(hf: LocalHome) {
   for (let attempt = 1; ; attempt += 1) {
     await hf.gc();
     const all = await hf.examine();

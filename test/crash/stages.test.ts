@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import { CheckedHome } from "../support/checked.ts";
 import { TestChild } from "../support/children.ts";
 import { fingerprint, gitIn } from "../support/repo.ts";
@@ -18,7 +18,7 @@ const KILLS_EACH = 4;
 const AIMED = ["verify", "persist"];
 
 /** The stage that a session's records end in. */
-async function stageOf(hf: Holdfast, id: string): Promise<string> {
+async function stageOf(hf: LocalHome, id: string): Promise<string> {
   let stage = "none";
   for await (const { type, data } of hf.readJournal(id)) {
     if (type === "stage_started") stage = String(data["stage"]);

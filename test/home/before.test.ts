@@ -12,7 +12,7 @@ import { mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { openHoldfast } from "../../src/library/holdfast.ts";
+import { openLocalHome } from "../../src/library/local-home.ts";
 import { errorCode } from "../../src/util/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { gitIn } from "../support/repo.ts";
@@ -49,7 +49,7 @@ it("event-1 sessions of a home from an earlier version continue with their files
   using _ = await unpack();
   const main = join(PLACE, "main");
   const ids = JSON.parse(readFileSync(join(PLACE, "ids.json"), "utf8")) as Record<string, string>;
-  const hf = await openHoldfast({ home: join(PLACE, "home") });
+  const hf = await openLocalHome({ home: join(PLACE, "home") });
   const user = "ani";
   const next = async (id: string, script: string) => {
     await using session = await hf.resumeSession(id, { user, files: false });

@@ -4,7 +4,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import { sha256Hex } from "../../src/util/index.ts";
 import { readExport } from "../conformance/independent-reader.ts";
 import { runCli } from "../support/cli.ts";
@@ -12,7 +12,7 @@ import { contentOf, forge } from "../support/exports.ts";
 import { TestHome } from "../support/home.ts";
 
 describe("artifacts in an export", () => {
-  async function withArtifacts(home: TestHome, hf: Holdfast): Promise<string> {
+  async function withArtifacts(home: TestHome, hf: LocalHome): Promise<string> {
     const session = await hf.openSession({ title: "left something" });
     mkdirSync(home.sessionDir(session.id, "tasks/1/artifacts"), { recursive: true });
     for (const [name, text] of [

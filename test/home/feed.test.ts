@@ -7,7 +7,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Feed, openHome } from "../../src/home/index.ts";
-import { openHoldfast } from "../../src/library/index.ts";
+import { openLocalHome } from "../../src/library/index.ts";
 import { TempDir } from "../support/home.ts";
 
 const HEX = /^[0-9a-f]{16}\./;
@@ -31,7 +31,7 @@ describe("the feed of a home", () => {
         ),
         async (steps) => {
           using dir = new TempDir();
-          const hf = await openHoldfast({ home: dir.path });
+          const hf = await openLocalHome({ home: dir.path });
           const home = await openHome({ home: dir.path });
           await using first = await hf.openSession();
           let [feed, other] = [await Feed.open(home), await Feed.open(home)];
@@ -78,7 +78,7 @@ describe("the feed of a home", () => {
 
   it("stream-1 refuses a cursor that is malformed, beyond its end or from another feed", async () => {
     using dir = new TempDir();
-    const hf = await openHoldfast({ home: dir.path });
+    const hf = await openLocalHome({ home: dir.path });
     const home = await openHome({ home: dir.path });
     await using session = await hf.openSession();
     let feed = await Feed.open(home);
@@ -97,7 +97,7 @@ describe("the feed of a home", () => {
 
   it("stream-1 continues after a cursor from before the first session, also when it is opened again", async () => {
     using dir = new TempDir();
-    const hf = await openHoldfast({ home: dir.path });
+    const hf = await openLocalHome({ home: dir.path });
     const home = await openHome({ home: dir.path });
     const before = await Feed.open(home);
     const cursor = before.end();
@@ -111,7 +111,7 @@ describe("the feed of a home", () => {
 
   it("gives a user only their own sessions, and of a fork only the records after the fork", async () => {
     using dir = new TempDir();
-    const hf = await openHoldfast({ home: dir.path });
+    const hf = await openLocalHome({ home: dir.path });
     const home = await openHome({ home: dir.path });
     using feed = await Feed.open(home);
     const cursor = feed.end();

@@ -4,7 +4,7 @@
 import { chmodSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openHoldfast } from "../../src/library/holdfast.ts";
+import { openLocalHome } from "../../src/library/local-home.ts";
 import { sealJson } from "../../src/util/index.ts";
 import { sessionWithTurns, TestHome } from "../support/home.ts";
 
@@ -38,10 +38,12 @@ describe("a home", () => {
   it("is refused with a clear error if it is a file, can't be created, was changed or has a newer format", async () => {
     using home = new TestHome();
     writeFileSync(home.join("file"), "");
-    await expect(openHoldfast({ home: home.join("file") })).rejects.toMatchObject({
+    await expect(openLocalHome({ home: home.join("file") })).rejects.toMatchObject({
       code: "home_unreadable",
     });
-    await expect(openHoldfast({ home: "/proc/holdfast" })).rejects.toMatchObject({ code: "home_unreadable" });
+    await expect(openLocalHome({ home: "/proc/holdfast" })).rejects.toMatchObject({
+      code: "home_unreadable",
+    });
     await home.open();
     writeFileSync(join(home.dir, "home.json"), '{"holdfast":1}\n');
     await expect(home.open()).rejects.toMatchObject({ code: "home_unreadable" });

@@ -14,13 +14,13 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import type { Task } from "../../src/task/task.ts";
 import { HostHome } from "../support/hosts.ts";
 import { sandbox, TaskHome } from "../support/tasks.ts";
 
 /** Makes a session at rest that has two turns of files, something in HOME and an artifact. */
-async function work(home: TaskHome, hf: Holdfast, text: string): Promise<string> {
+async function work(home: TaskHome, hf: LocalHome, text: string): Promise<string> {
   const { session, task } = await home.start(hf, text);
   const turn = async (task: Task, script: string) => void (await task.runTurn(["sh", "-c", script]));
   await turn(

@@ -4,14 +4,14 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { isHoldfastError } from "../../src/contract/errors.ts";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import type { Session } from "../../src/session/session.ts";
 import { type Disk, realDisk } from "../../src/util/index.ts";
 import { TestChild } from "../support/children.ts";
 import { memoryDir, sessionWithTurns, TestHome } from "../support/home.ts";
 import { PowerLossDisk } from "../support/power-loss-disk.ts";
 
-async function closedWithBlobs(hf: Holdfast, count: number): Promise<string> {
+async function closedWithBlobs(hf: LocalHome, count: number): Promise<string> {
   const session = await hf.openSession();
   const turn = await session.beginTurn("x");
   await Promise.all(

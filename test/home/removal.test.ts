@@ -4,7 +4,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import { sessionWithTurns, TestHome } from "../support/home.ts";
 import { PowerLoss, PowerLossDisk } from "../support/power-loss-disk.ts";
 import { commitFiles, gitIn } from "../support/repo.ts";
@@ -16,7 +16,7 @@ const later = (hours: number) => ({
 });
 
 /** A session at rest, with one task. */
-async function worked(home: TaskHome, hf: Holdfast, outcome: "done" | "failed" = "done"): Promise<string> {
+async function worked(home: TaskHome, hf: LocalHome, outcome: "done" | "failed" = "done"): Promise<string> {
   const { session, task } = await home.start(hf);
   await turn(task, "echo two > a.txt; echo a-rare-word > b.txt");
   await task.end(outcome);

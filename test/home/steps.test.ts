@@ -7,7 +7,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { isHoldfastError } from "../../src/contract/errors.ts";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import { encodeEnvelope, Maildir } from "../../src/mail/index.ts";
 import { realDisk, sha256Hex } from "../../src/util/index.ts";
 import { memoryDir, sessionWithTurns, TestHome } from "../support/home.ts";
@@ -16,13 +16,13 @@ import { PowerLoss, PowerLossDisk } from "../support/power-loss-disk.ts";
 interface Operation {
   readonly name: string;
   /** Prepared on a good disk. */
-  prepare(hf: Holdfast, home: TestHome): Promise<string>;
-  run(hf: Holdfast, id: string, home: TestHome): Promise<void>;
+  prepare(hf: LocalHome, home: TestHome): Promise<string>;
+  run(hf: LocalHome, id: string, home: TestHome): Promise<void>;
   /** Called after the crash, on a good disk. */
-  check?(hf: Holdfast, id: string): Promise<void>;
+  check?(hf: LocalHome, id: string): Promise<void>;
 }
 
-async function closedSession(hf: Holdfast): Promise<string> {
+async function closedSession(hf: LocalHome): Promise<string> {
   const session = await hf.openSession({ title: "base" });
   await (await session.beginTurn("long ".repeat(2000))).end({ inputTokens: 5 });
   await session.close();

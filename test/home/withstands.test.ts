@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openHoldfast } from "../../src/library/holdfast.ts";
+import { openLocalHome } from "../../src/library/local-home.ts";
 import { type Disk, realDisk, sealLine } from "../../src/util/index.ts";
 import { sessionWithTurns, TestHome } from "../support/home.ts";
 
@@ -98,11 +98,11 @@ describe("a home in trouble", () => {
     using home = new TestHome();
     await home.open();
     symlinkSync(home.dir, home.join("link"));
-    await (await openHoldfast({ home: home.join("link") })).listSessions();
-    await expect(openHoldfast({ home: home.join("typo"), create: false })).rejects.toMatchObject({
+    await (await openLocalHome({ home: home.join("link") })).listSessions();
+    await expect(openLocalHome({ home: home.join("typo"), create: false })).rejects.toMatchObject({
       code: "home_not_found",
     });
-    await expect(openHoldfast({ home: "" })).rejects.toMatchObject({ code: "usage" });
+    await expect(openLocalHome({ home: "" })).rejects.toMatchObject({ code: "usage" });
     expect(existsSync(home.join("typo"))).toBe(false);
   });
 

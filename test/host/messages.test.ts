@@ -70,7 +70,7 @@ describe("messages", () => {
     });
   });
 
-  it("feed-1 are written to standard input once, even if the command is killed and started again", async () => {
+  it("delivery-1 are written to standard input once, even if the command is killed and started again", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     // Each run of the command reads one line, and no more.
@@ -114,7 +114,7 @@ describe("messages", () => {
     expect(patch.toString().match(/"text":"(one|two)"/g)).toEqual(['"text":"one"', '"text":"two"']);
   });
 
-  it("feed-1 are recorded as uncertain and not delivered again if a crash left their delivery unclear", async () => {
+  it("delivery-1 are recorded as uncertain and not delivered again if a crash left their delivery unclear", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const session = await dispatcher.holdfast.openSession({ repo: home.main });

@@ -4,7 +4,7 @@
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import { contentOf } from "./exports.ts";
 import { TempDir, type TestHome } from "./home.ts";
 import { gitIn } from "./repo.ts";
@@ -35,7 +35,7 @@ export function homeOf(home: TestHome, id: string): Record<string, string> {
   return Object.fromEntries(readdirSync(dir).map((name) => [name, readFileSync(join(dir, name), "utf8")]));
 }
 
-export async function homeOfFork(home: TestHome, hf: Holdfast, id: string, atTurn: number, user?: string) {
+export async function homeOfFork(home: TestHome, hf: LocalHome, id: string, atTurn: number, user?: string) {
   const fork = await hf.forkSession(id, { atTurn, ...(user && { user }) });
   await fork.pause();
   return { id: fork.id, files: homeOf(home, fork.id) };

@@ -2,7 +2,7 @@
  * A session with several tasks, for tests of what goes from one to the next.
  */
 import { expect, vi } from "vitest";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import { Session } from "../../src/session/index.ts";
 import type { AskedOutcome, TaskEnd, TaskOptions } from "../../src/task/in-hand.ts";
 import { gitIn } from "./repo.ts";
@@ -33,7 +33,7 @@ export async function cutOff(
 
 export class CarryHome extends TaskHome {
   readonly #strategy: string;
-  #hf: Holdfast | undefined;
+  #hf: LocalHome | undefined;
   id = "";
 
   constructor(strategy: "overlay" | "worktree", files: Record<string, string> = {}) {
@@ -46,7 +46,7 @@ export class CarryHome extends TaskHome {
     this.#strategy = strategy;
   }
 
-  async hf(): Promise<Holdfast> {
+  async hf(): Promise<LocalHome> {
     this.#hf ??= await this.open();
     return this.#hf;
   }

@@ -3,7 +3,7 @@
  */
 
 import type { JsonObject } from "../../src/contract/index.ts";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import { readRecords } from "../../src/session/index.ts";
 import type { TaskEnd } from "../../src/task/in-hand.ts";
 import { type CheckReceipt, readReceipts } from "../../src/task/index.ts";
@@ -17,14 +17,14 @@ export interface Checked {
 }
 
 export class CheckedHome extends TaskHome {
-  #hf: Promise<Holdfast> | undefined;
+  #hf: Promise<LocalHome> | undefined;
 
   /** `checks`: lines of holdfast.yaml below that key. */
   constructor(checks: readonly string[], files: Record<string, string> = {}, rest = "") {
     super({ "holdfast.yaml": `checks:\n${checks.map((one) => `  - ${one}\n`).join("")}${rest}`, ...files });
   }
 
-  hf(): Promise<Holdfast> {
+  hf(): Promise<LocalHome> {
     this.#hf ??= this.open();
     return this.#hf;
   }

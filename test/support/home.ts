@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { HoldfastOptions } from "../../src/home/open.ts";
-import { type Holdfast, openHoldfast } from "../../src/library/holdfast.ts";
+import { type LocalHome, openLocalHome } from "../../src/library/local-home.ts";
 import { findHomeRuntimeDir } from "../../src/mail/index.ts";
 import type { redactSecrets } from "../../src/redaction/index.ts";
 import { realDisk, systemClock } from "../../src/util/index.ts";
@@ -41,8 +41,8 @@ export class TestHome extends TempDir {
     return this.join("home");
   }
 
-  open(options: HoldfastOptions = {}): Promise<Holdfast> {
-    return openHoldfast({ home: this.dir, ...options });
+  open(options: HoldfastOptions = {}): Promise<LocalHome> {
+    return openLocalHome({ home: this.dir, ...options });
   }
 
   override [Symbol.dispose](): void {
@@ -99,7 +99,7 @@ export const plainPorts = {
 
 /** Opens a session, records some turns, and pauses it. */
 export async function sessionWithTurns(
-  hf: Holdfast,
+  hf: LocalHome,
   turns: number,
   options: { user?: string; title?: string } = {},
 ): Promise<string> {

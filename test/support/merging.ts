@@ -10,7 +10,7 @@ import {
   openStore,
   type Replayed,
 } from "../../src/capsule/index.ts";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import { realDisk } from "../../src/util/index.ts";
 import { TempDir } from "./home.ts";
 import { commitFiles, gitIn, makeRepo } from "./repo.ts";
@@ -68,7 +68,7 @@ export function conflicted(result: Replayed | Conflicted): Conflicted {
 /** A paused session whose task ran the script and published its work. */
 export async function worked(
   home: TaskHome,
-  hf: Holdfast,
+  hf: LocalHome,
   script: string,
   title = `it did ${script}`,
 ): Promise<string> {
@@ -81,7 +81,7 @@ export async function worked(
 }
 
 /** The records whose type the pattern names. */
-export async function eventsOf(hf: Holdfast, id: string, pattern: RegExp) {
+export async function eventsOf(hf: LocalHome, id: string, pattern: RegExp) {
   const found: { type: string; data: unknown }[] = [];
   for await (const { type, data } of hf.readJournal(id)) if (pattern.test(type)) found.push({ type, data });
   return found;

@@ -3,7 +3,7 @@
  */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import { cgroupLeftovers, markedProcesses } from "../../src/process/index.ts";
 import type { Session } from "../../src/session/session.ts";
 import type { Task } from "../../src/task/task.ts";
@@ -26,13 +26,13 @@ export class TaskHome extends TestHome {
     this.main = makeRepo(this.join("main"), files);
   }
 
-  async start(hf: Holdfast, title = "a task"): Promise<{ session: Session; task: Task }> {
+  async start(hf: LocalHome, title = "a task"): Promise<{ session: Session; task: Task }> {
     const session = await hf.openSession({ repo: this.main, title });
     return { session, task: await hf.startTask(session, sandbox) };
   }
 
   /** A session at rest, whose task ran this script and has a checkpoint. */
-  async atRest(script: string): Promise<{ hf: Holdfast; session: Session }> {
+  async atRest(script: string): Promise<{ hf: LocalHome; session: Session }> {
     const hf = await this.open();
     const { session, task } = await this.start(hf);
     await turn(task, script);
@@ -75,7 +75,7 @@ export async function turn(task: Task, script: string): Promise<string> {
 }
 
 /** Runs a command in the capsule of the session's current task, and returns its output. */
-export async function inCapsule(hf: Holdfast, session: Session, script: string): Promise<string> {
+export async function inCapsule(hf: LocalHome, session: Session, script: string): Promise<string> {
   const task = await hf.currentTask(session, sandbox);
   let said = "";
   await task.runTurn(["sh", "-c", script], {

@@ -6,7 +6,7 @@ import { builtinTools } from "../../src/gateway/builtin/index.ts";
 import type { Question } from "../../src/gateway/builtin/place.ts";
 import { type Around, TaskPlace } from "../../src/gateway/builtin/task-place.ts";
 import type { PlainTool, ToolOutcome } from "../../src/lane/index.ts";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import type { Session } from "../../src/session/session.ts";
 import type { Task } from "../../src/task/task.ts";
 import { sandbox, TaskHome } from "./tasks.ts";
@@ -39,7 +39,7 @@ export class ToolHome extends TaskHome {
     return this.#tools;
   }
 
-  async begin({ lane, cwd, answer }: ToolsAsked = {}): Promise<Holdfast> {
+  async begin({ lane, cwd, answer }: ToolsAsked = {}): Promise<LocalHome> {
     const hf = await this.open();
     this.#session = await hf.openSession({ repo: this.main, title: "tools" });
     this.#task = await hf.startTask(this.#session, { ...sandbox, ...(lane && { lane }) });

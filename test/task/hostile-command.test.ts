@@ -97,8 +97,8 @@ it("a task runs in a home that is opened through a symbolic link", async () => {
   mkdirSync(home.join("real"));
   chmodSync(home.join("real"), 0o700);
   symlinkSync(home.join("real"), home.join("link"));
-  const { openHoldfast } = await import("../../src/library/index.ts");
-  const hf = await openHoldfast({ home: home.join("link") });
+  const { openLocalHome } = await import("../../src/library/index.ts");
+  const hf = await openLocalHome({ home: home.join("link") });
   const session = await hf.openSession({ repo: home.main });
   const task = await hf.startTask(session, sandbox);
   await task.runTurn(["sh", "-c", "echo x > x"]);

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import { TestChild } from "../support/children.ts";
 import { eventsOf, worked } from "../support/merging.ts";
 import { commitFiles, fingerprint, gitIn } from "../support/repo.ts";
@@ -14,7 +14,7 @@ const FILES = { "a.txt": "1\n2\n3\n4\n5\n", "b.txt": "b\n" };
 const COMMITS = "echo 1 > n; git add n; git commit -qm c1; echo 2 > n; git commit -qam c2";
 const KEPT = { keepsCommits: true } as const;
 
-async function again(hf: Holdfast, id: string, script: string) {
+async function again(hf: LocalHome, id: string, script: string) {
   const session = await hf.resumeSession(id);
   const task = await hf.startTask(session, sandbox);
   const said = await turn(task, script);

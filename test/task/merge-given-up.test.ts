@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import { TestChild } from "../support/children.ts";
 import { GitWrapper } from "../support/git-wrapper.ts";
 import { eventsOf, worked } from "../support/merging.ts";
@@ -15,7 +15,8 @@ const FILES = { "a.txt": "1\n2\n3\n", "b.txt": "b\n" };
 
 const at = (home: TaskHome, path: string) => readFileSync(join(home.main, path), "utf8");
 const status = (home: TaskHome) => gitIn(home.main, "status", "--porcelain");
-const typesOf = async (hf: Holdfast, id: string) => (await eventsOf(hf, id, /merge/)).map(({ type }) => type);
+const typesOf = async (hf: LocalHome, id: string) =>
+  (await eventsOf(hf, id, /merge/)).map(({ type }) => type);
 
 /** What a person may do by hand after a merge did not happen, and what their checkout is then. */
 const BY_HAND = [
@@ -33,7 +34,7 @@ const BY_HAND = [
 ] as const;
 
 /** Everything of a session that looks for a merge that was cut off. */
-async function nextTask(hf: Holdfast, id: string): Promise<void> {
+async function nextTask(hf: LocalHome, id: string): Promise<void> {
   const session = await hf.resumeSession(id);
   const task = await hf.startTask(session, sandbox);
   await turn(task, "true");

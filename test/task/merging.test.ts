@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openHome } from "../../src/home/index.ts";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import { roomOf } from "../../src/task/index.ts";
 import { mergeWork, type VerifyTree } from "../../src/task/results/merging.ts";
 import { TestChild } from "../support/children.ts";
@@ -15,7 +15,7 @@ import { inCapsule, sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 const FILES = { "a.txt": "1\n2\n3\n4\n5\n", "b.txt": "b\n" };
 
-async function again(hf: Holdfast, id: string, script: string) {
+async function again(hf: LocalHome, id: string, script: string) {
   const session = await hf.resumeSession(id);
   const task = await hf.startTask(session, sandbox);
   await turn(task, script);

@@ -5,12 +5,12 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import { commitFiles, gitIn, makeRepo } from "../support/repo.ts";
 import { sandbox, TaskHome } from "../support/tasks.ts";
 
 describe("the next task of a session", () => {
-  const one = async (hf: Holdfast, id: string, script: string, outcome: "done" | "failed" = "done") => {
+  const one = async (hf: LocalHome, id: string, script: string, outcome: "done" | "failed" = "done") => {
     await using session = await hf.resumeSession(id, { files: false });
     const task = await hf.startTask(session, sandbox);
     let said = "";

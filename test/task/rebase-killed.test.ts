@@ -3,7 +3,7 @@
  * user nor the session loses anything, and running the rebase again completes it.
  */
 import { expect, it } from "vitest";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import { TestChild } from "../support/children.ts";
 import { commitFiles, fingerprint, gitIn } from "../support/repo.ts";
 import { inCapsule, sandbox, TaskHome, turn } from "../support/tasks.ts";
@@ -22,7 +22,7 @@ const CUTS = [
 ];
 
 /** A session with two tasks, an ignored file and an empty directory, which git has in no tree. */
-async function worked(home: TaskHome, hf: Holdfast): Promise<string> {
+async function worked(home: TaskHome, hf: LocalHome): Promise<string> {
   const { session, task } = await home.start(hf, "the work");
   await turn(task, "echo n > n.txt; echo ignored > x.log; echo '*.log' > .gitignore; mkdir empty");
   await task.end("done");

@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import type { JournalRecord } from "../../src/contract/index.ts";
 import { usualTools } from "../../src/contract/index.ts";
 import { openHome } from "../../src/home/index.ts";
-import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { LocalHome } from "../../src/library/local-home.ts";
 import type { Session } from "../../src/session/index.ts";
 import { forgetTrust } from "../../src/task/index.ts";
 import { HostHome, reaches, script, until } from "../support/hosts.ts";
@@ -41,14 +41,14 @@ async function forget({ dir, main }: TaskHome): Promise<void> {
   await forgetTrust(await openHome({ home: dir }), main);
 }
 
-async function recordsOf(hf: Holdfast, id: string, type: string): Promise<JournalRecord["data"][]> {
+async function recordsOf(hf: LocalHome, id: string, type: string): Promise<JournalRecord["data"][]> {
   const found: JournalRecord["data"][] = [];
   for await (const record of hf.readJournal(id)) if (record.type === type) found.push(record.data);
   return found;
 }
 
 /** A session whose task is over, with its capsule. */
-async function endedIn(home: TaskHome, hf: Holdfast): Promise<Session> {
+async function endedIn(home: TaskHome, hf: LocalHome): Promise<Session> {
   const { session, task } = await home.start(hf);
   await turn(task, "echo work > work");
   await task.end("done");

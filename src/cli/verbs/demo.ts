@@ -9,7 +9,7 @@ import type { Command } from "commander";
 import { gitLine } from "../../capsule/index.ts";
 import { exitStatus, type TaskSpec } from "../../contract/index.ts";
 import { Dispatcher } from "../../dispatch/index.ts";
-import { type Holdfast, openHoldfast } from "../../library/index.ts";
+import { type LocalHome, openLocalHome } from "../../library/index.ts";
 import { findHomeRuntimeDir } from "../../mail/index.ts";
 import { findOutsideProgram, removeTreeNow } from "../../process/index.ts";
 import { deadline, printable } from "../../util/index.ts";
@@ -142,7 +142,7 @@ async function tour(guide: Guide, dispatcher: Dispatcher, directory: string): Pr
   guide.step("The session moves to another home, is checked on arrival, and continues there with its files");
   const file = join(directory, "moved.holdfast");
   const { head, files } = await home.exportSession(victim, file);
-  const elsewhere = await openHoldfast({ home: join(directory, "other") });
+  const elsewhere = await openLocalHome({ home: join(directory, "other") });
   await elsewhere.importSession(file, { repo });
   const moved = await elsewhere.resumeSession(victim);
   guide.tell(
@@ -253,7 +253,7 @@ async function gitLines(checkout: string, ...args: string[]): Promise<string[]> 
   return (await gitLine(place, args, { identity })).split("\n").filter(Boolean);
 }
 
-async function list(guide: Guide, home: Holdfast): Promise<void> {
+async function list(guide: Guide, home: LocalHome): Promise<void> {
   for (const session of await home.listSessions())
     guide.tell(`  ${labelOf(session).padEnd(22)}  ${session.status.padEnd(11)}  ${session.turns} turns`);
 }
@@ -268,7 +268,7 @@ const TOLD: readonly string[] = [
   "task_ended",
 ];
 
-async function show(guide: Guide, home: Holdfast, id: string, last: number): Promise<void> {
+async function show(guide: Guide, home: LocalHome, id: string, last: number): Promise<void> {
   const records = [];
   for await (const record of home.readJournal(id)) if (TOLD.includes(record.type)) records.push(record);
   for (const record of records.slice(-last)) guide.tell(`  ${formatRecord(record, 120)}`);

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { exitStatus, isSessionId } from "../../contract/index.ts";
-import type { Holdfast } from "../../library/index.ts";
+import type { LocalHome } from "../../library/index.ts";
 import { present, printable } from "../../util/index.ts";
 import { plural } from "../amounts.ts";
 import { paint, say, sayJson } from "../screen.ts";
@@ -26,7 +26,7 @@ export function command(): Command {
     });
 }
 
-async function examine(home: Holdfast, options: Options): Promise<void> {
+async function examine(home: LocalHome, options: Options): Promise<void> {
   const deep = options.deep ?? false;
   const found = await home.examine({ deep });
   const findings = [...found, { level: "ok" as const, what: "limits", detail: await limitsText(options) }];
@@ -53,7 +53,7 @@ async function limitsText(options: Options): Promise<string> {
     : `${limits.join(" and ")} at once; to change that: holdfast serve --max-sessions N or --max-memory MB`;
 }
 
-async function repair(home: Holdfast, prefix: string, options: Options): Promise<void> {
+async function repair(home: LocalHome, prefix: string, options: Options): Promise<void> {
   // A repair looks at the sessions of all users of the home, because it is done by the owner of the home.
   const { id, name } = await home.resolveSession(prefix, { user: null, ...present({ here: here() }) });
   const label = name ?? id;

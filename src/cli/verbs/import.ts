@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import type { Holdfast } from "../../library/index.ts";
+import type { LocalHome } from "../../library/index.ts";
 import { present, printable } from "../../util/index.ts";
 import { plural } from "../amounts.ts";
 import { note, say, sayJson } from "../screen.ts";
@@ -39,7 +39,7 @@ export function command(): Command {
 }
 
 /** Unread messages for another user are not given to the person who imports the session. */
-async function tellDropped(home: Holdfast, id: string, options: Options): Promise<void> {
+async function tellDropped(home: LocalHome, id: string, options: Options): Promise<void> {
   let owner = "";
   for await (const { type, data } of home.readJournal(id, scope(options))) {
     const dropped = type === "session_imported" ? Number(data["droppedMessages"] ?? 0) : 0;

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type { Command } from "commander";
 import { isHoldfastError } from "../../contract/index.ts";
-import type { Holdfast } from "../../library/index.ts";
+import type { LocalHome } from "../../library/index.ts";
 import { present } from "../../util/index.ts";
 import { findDefinition } from "../definitions.ts";
 import { say, sayJson } from "../screen.ts";
@@ -58,7 +58,7 @@ export function command(): Command {
 }
 
 /** A repo that the person names must be one. Without --repo there may be none. */
-async function repoOf(home: Holdfast, named: string | undefined): Promise<string | undefined> {
+async function repoOf(home: LocalHome, named: string | undefined): Promise<string | undefined> {
   try {
     return await home.resolveRepo(named ?? ".");
   } catch (error) {

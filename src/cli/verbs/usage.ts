@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import type { SessionSummary } from "../../home/index.ts";
-import type { Holdfast } from "../../library/index.ts";
+import type { LocalHome } from "../../library/index.ts";
 import { expensesIn, type Spent, tokensIn } from "../../session/index.ts";
 import { printable } from "../../util/index.ts";
 import { note, paint, sayJson, table } from "../screen.ts";
@@ -51,7 +51,7 @@ export function command(): Command {
 }
 
 /** To add up by agent, model or day, journals are read; the rest is known without reading them. */
-async function partsOf(home: Holdfast, session: SessionSummary, by: Way): Promise<Part[]> {
+async function partsOf(home: LocalHome, session: SessionSummary, by: Way): Promise<Part[]> {
   const { id, user, spent } = session;
   if (by !== "agent" && by !== "model" && by !== "day") {
     const key = by === "session" ? id : (session[by] ?? "-");

@@ -9,14 +9,14 @@ import type { Message, Messages } from "../../agent/index.ts";
 import { Maildir } from "../../mail/index.ts";
 import { inboxDir } from "../../util/index.ts";
 import type { Room } from "../room/room.ts";
-import { Feed } from "./feed.ts";
 import { Intake, messagesOnly } from "./intake.ts";
+import { MessageDelivery } from "./message-delivery.ts";
 import { Named } from "./named.ts";
 
 interface Opened {
   readonly inbox: Maildir;
   readonly intake: Intake;
-  readonly feed: Feed;
+  readonly feed: MessageDelivery;
 }
 
 export class OwnInbox implements Messages {
@@ -69,7 +69,7 @@ export class OwnInbox implements Messages {
     const inbox = new Maildir(io.disk, inboxDir(sessionDir));
     await inbox.make();
     const named = await Named.read(sessionDir, inbox, session.state);
-    const feed = new Feed(session, named, io.clock);
+    const feed = new MessageDelivery(session, named, io.clock);
     session.observe((records) => {
       named.note(records);
       feed.wake();

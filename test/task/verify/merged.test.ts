@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/contract/index.ts";
-import type { Holdfast } from "../../../src/library/holdfast.ts";
+import type { LocalHome } from "../../../src/library/local-home.ts";
 import { CheckedHome } from "../../support/checked.ts";
 import { gitIn } from "../../support/repo.ts";
 
@@ -13,7 +13,7 @@ const FILES = { "names/first": "ani\n", "a.txt": "1\n2\n3\n4\n5\n6\n7\n" };
 
 const treeOf = (home: CheckedHome, name: string) => gitIn(home.main, "rev-parse", `${name}^{tree}`);
 
-async function recorded(hf: Holdfast, id: string, wanted: string): Promise<JsonObject[]> {
+async function recorded(hf: LocalHome, id: string, wanted: string): Promise<JsonObject[]> {
   const found: JsonObject[] = [];
   for await (const { type, data } of hf.readJournal(id)) if (type === wanted) found.push(data);
   return found;

@@ -71,12 +71,12 @@ const upkeep = () => import("../upkeep/index.ts");
 type Upkeep = Awaited<ReturnType<typeof upkeep>>;
 type Tending<T> = (upkeep: Upkeep, home: Home, found: FoundSession) => Promise<T>;
 
-export async function openHoldfast(options: HoldfastOptions = {}): Promise<Holdfast> {
-  return new Holdfast(await openHome(options));
+export async function openLocalHome(options: HoldfastOptions = {}): Promise<LocalHome> {
+  return new LocalHome(await openHome(options));
 }
 
 /** Every method fails with a HoldfastError where a failure is to be expected, the file system's included. */
-export class Holdfast extends SessionFiles {
+export class LocalHome extends SessionFiles {
   get dir(): string {
     return this.home.dir;
   }

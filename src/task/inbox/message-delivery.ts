@@ -2,7 +2,7 @@
  * Owns delivering messages to an agent, in one of three ways: the agent asks for them at the door, or they
  * are written to its standard input, or typed into its terminal.
  *
- * feed-1 A message that the agent asks for is handed out until the agent confirms it. A message that was
+ * delivery-1 A message that the agent asks for is handed out until the agent confirms it. A message that was
  *    written is never written again: if it is unknown whether it arrived, that is recorded and shown.
  */
 import type { Writable } from "node:stream";
@@ -13,7 +13,7 @@ import type { Session } from "../../session/index.ts";
 import { type Clock, deadline } from "../../util/index.ts";
 import type { Named } from "./named.ts";
 
-export class Feed {
+export class MessageDelivery {
   readonly #session: Session;
   readonly #named: Named;
   readonly #clock: Clock;
