@@ -70,7 +70,7 @@ export async function worked(
   home: TaskHome,
   hf: LocalHome,
   script: string,
-  title = `it did ${script}`,
+  title = `it did ${script.slice(0, 80)}`,
 ): Promise<string> {
   const { session, task } = await home.start(hf, title);
   await turn(task, script);
