@@ -206,7 +206,7 @@ describe("an upstream server that misbehaves", () => {
     ];
     const entries = Object.fromEntries([...kinds, "well"].map((how) => [how, entry(how)]));
     entries["chatters"] = { ...entry("chatters"), timeout_seconds: 60 };
-    using home = await withServers(entries);
+    using home = await withServers(entries, { patience: { openMs: 12_000, listMs: 20_000 } });
     const tools = await serverTools(home);
     const calls = ["hangs__look", "crashes__look", "floods__look", "chatters__look", "well__look"];
     expect(tools).toEqual([...calls, "well__secret"]);
@@ -221,7 +221,8 @@ describe("an upstream server that misbehaves", () => {
   });
 
   it("delays the list of all tools no longer than a deadline, although it hangs or its list does not end", async () => {
-    using home = await withServers({ mute: entry("mute"), pages: entry("pages"), well: entry("well") });
+    const entries = { mute: entry("mute"), pages: entry("pages"), well: entry("well") };
+    using home = await withServers(entries, { patience: { openMs: 8000, listMs: 6000 } });
     expect(await serverTools(home)).toEqual(["well__look", "well__secret"]);
     for (const name of ["mute", "pages"])
       expect(home.told).toContainEqual(expect.stringContaining(`${name}: it is not ready after`));

@@ -32,6 +32,8 @@ export interface GateAsked {
   readonly more?: readonly Tool[];
   readonly secrets?: Values;
   readonly outcomeOf?: GatePlace["outcomeOf"];
+  /** For servers that hang. */
+  readonly patience?: { readonly openMs: number; readonly listMs: number };
 }
 
 export class GateHome extends TaskHome {
@@ -69,6 +71,7 @@ export class GateHome extends TaskHome {
     more = [],
     secrets = {},
     outcomeOf,
+    patience,
   }: GateAsked = {}): Promise<void> {
     const hf = await this.open();
     const session = await hf.openSession({ repo: this.main, title: "gate" });
@@ -90,7 +93,7 @@ export class GateHome extends TaskHome {
     const { mcp } = await readConfig(task.room, task.base);
     const onFailure = (why: string) => void this.told.push(why);
     const servers = await openServers({
-      ...{ home, session, task, servers: mcp, onFailure },
+      ...{ home, session, task, servers: mcp, onFailure, ...(patience && { patience }) },
       secrets: async (names) => Object.fromEntries(names.map((name) => [name, secrets[name] ?? ""])),
     });
     this.#servers = servers;

@@ -22,8 +22,6 @@ import { Pipe, type StartServer } from "./pipe.ts";
 import { textOf } from "./result.ts";
 
 const SECOND_MS = 1000;
-/** The time to start and to list its tools, all pages together. Starting may take longer than any call. */
-const OPEN_MS = 30_000;
 const MAX_STARTS = 4;
 /** A server that does not answer a ping within this time may still do an action. */
 const PING_MS = 2000;
@@ -33,6 +31,8 @@ export interface ServerPlace {
   readonly name: string;
   readonly settings: ServerSettings;
   readonly clock: Clock;
+  /** How long it may take to start and to list its tools. */
+  readonly openMs: number;
   readonly homeDir: string;
   readonly session: string;
   readonly start: StartServer;
@@ -126,11 +126,11 @@ export class UpstreamServer {
 
   async #begin(): Promise<Opened> {
     this.#starts += 1;
-    const { name, clock, start, said, isPinned, redact } = this.#place;
+    const { name, clock, openMs, start, said, isPinned, redact } = this.#place;
     const pipe = new Pipe(start);
     const client = new Client({ name: "holdfast", version: "1" });
     try {
-      const patience = deadline(clock, OPEN_MS);
+      const patience = deadline(clock, openMs);
       await client.connect(pipe, { timeout: patience.leftMs });
       const listing = await listTools(client, patience);
       // upstream-1

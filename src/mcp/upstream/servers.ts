@@ -13,8 +13,15 @@ import { beginUnasked } from "../../worker/index.ts";
 import { serverStart } from "./process.ts";
 import { UpstreamServer } from "./server.ts";
 
-/** A client that lists the tools waits no longer than this for servers that hang. */
-const LIST_MS = 20_000;
+/** How long servers are waited for that may hang. */
+export interface Patience {
+  /** For one to start and to list its tools, all pages together. Starting may take longer than any call. */
+  readonly openMs: number;
+  /** For a client that lists the tools of all of them. */
+  readonly listMs: number;
+}
+
+const PATIENCE: Patience = { openMs: 30_000, listMs: 20_000 };
 
 /** How much of a server's standard error is reported. */
 const MAX_SAID = 1000;
@@ -25,15 +32,18 @@ export interface ServersPlace extends Pick<GatePlace, "home" | "session" | "task
   secrets(names: readonly string[]): Promise<Values>;
   /** Called once for each reason why a server can't be used. */
   onFailure(why: string): void;
+  readonly patience?: Patience;
 }
 
 export class UpstreamServers {
   readonly #place: ServersPlace;
   readonly #servers: readonly UpstreamServer[];
   readonly #told = new Set<string>();
+  readonly #patience: Patience;
 
   constructor(place: ServersPlace) {
     this.#place = place;
+    this.#patience = place.patience ?? PATIENCE;
     this.#servers = Object.entries(place.servers).map(
       ([name, settings]) => new UpstreamServer(this.#placeOf(name, settings)),
     );
@@ -52,11 +62,13 @@ export class UpstreamServers {
     };
     if (tool !== undefined) return (await Promise.all(asked.map((server) => server.tools(onFailure)))).flat();
     const over = new AbortController();
-    const late = sleep(LIST_MS, true, { signal: over.signal }).catch(() => false);
+    const { listMs } = this.#patience;
+    // A server that hangs says nothing.
+    const late = sleep(listMs, true, { signal: over.signal }).catch(() => false);
     const ready = asked.map(async (server) => {
       const listed = await Promise.race([server.tools(onFailure), late]);
       if (typeof listed !== "boolean") return listed;
-      onFailure(`${server.name}: it is not ready after ${LIST_MS / 1000} s, so its tools are not listed yet`);
+      onFailure(`${server.name}: it is not ready after ${listMs / 1000} s, so its tools are not listed yet`);
       return [];
     });
     return (await Promise.all(ready).finally(() => over.abort())).flat();
@@ -75,6 +87,7 @@ export class UpstreamServers {
       name,
       settings,
       clock: home.io.clock,
+      openMs: this.#patience.openMs,
       homeDir: home.dir,
       session: session.id,
       start: async (onOutput, onEnd) => {
