@@ -143,7 +143,7 @@ export class Asking {
     const isSpent = grant !== null && wasSpent(home.dir, approval);
     const isUnknown = (isSpent || grant === null) && facts?.["isUnknown"] === true;
     await Promise.all([
-      // A refusal before the action began spends no grant.
+      // A refusal before the action began spends no grant, and then the grant still permits the action.
       ...(isSpent ? [session.append("approval_spent", { approval })] : []),
       session.append("action_ended", {
         ...of,

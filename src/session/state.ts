@@ -84,6 +84,8 @@ export interface GrantState {
   readonly expiresAt: string;
   /** Whether the action has begun. If so, it must be found out whether it was done. */
   readonly hasBegun: boolean;
+  /** Whether it is used up. If its action ends before that, the grant permits it still. */
+  readonly isSpent: boolean;
 }
 
 export interface ConversationState {

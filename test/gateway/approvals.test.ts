@@ -135,6 +135,25 @@ describe("an action that needs an approval", () => {
     await home.end();
   });
 
+  it("gate-3 is still permitted, once, after a refusal that did nothing and spent no grant", async () => {
+    const { home, tool, operator, call } = await begun(1);
+    using _ = home;
+    expect(await call()).toMatchObject({ outcome: "held" });
+    const { approval } = await operator.approve();
+    tool.isAway = true;
+    expect(await call()).toMatchObject({ outcome: "refused", text: expect.stringContaining("away") });
+    expect(await home.records("approval_spent")).toEqual([]);
+    tool.isAway = false;
+    expect(await call({ title: "other" })).toMatchObject({ outcome: "held" });
+    expect(await call()).toMatchObject({ outcome: "ok" });
+    expect(await home.records("action_begun")).toMatchObject([{ approval }, { approval }]);
+    expect(await home.records("approval_spent")).toEqual([{ approval }]);
+    expect(home.session.state.grants).toEqual({});
+    expect(await call()).toMatchObject({ outcome: "held" });
+    expect(tool.effects).toHaveLength(1);
+    await home.end();
+  });
+
   it("is of no concern to a gate whose task is over: it follows the session no longer", async () => {
     const home = new GateHome();
     using _ = home;

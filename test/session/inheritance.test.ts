@@ -54,7 +54,15 @@ const before: SessionState = {
   openTurn: null,
   history: [[1, 4]],
   pending: { q: { kind: "question", task: 3, fingerprint: null, expiresAt: null } },
-  grants: { a: { task: 3, fingerprint: "f", expiresAt: "2026-01-03T00:00:00.000Z", hasBegun: false } },
+  grants: {
+    a: {
+      task: 3,
+      fingerprint: "f",
+      expiresAt: "2026-01-03T00:00:00.000Z",
+      hasBegun: false,
+      isSpent: false,
+    },
+  },
   budget: { turns: 9 },
   spent: {
     inputTokens: 1,

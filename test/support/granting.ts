@@ -112,6 +112,8 @@ export class CountedTool implements ActingTool {
   target: JsonObject = { url: "https://example.org:443/pages" };
   tree: string | null = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
   readonly effects: JsonObject[] = [];
+  /** Whether it refuses before it spends anything. */
+  isAway = false;
   onAct: () => Promise<void> = async () => {};
   readonly #homeDir: string;
 
@@ -126,6 +128,7 @@ export class CountedTool implements ActingTool {
       base: null,
       facts: [["reaches", "example.org"]] as const,
       act: async (grant: Grant | null): Promise<ToolOutcome> => {
+        if (this.isAway) return { outcome: "refused", text: "it is away, so nothing was done" };
         if (grant && !spend(this.#homeDir, grant.approval, {}))
           return { outcome: "refused", text: "it was already spent" };
         await this.onAct();

@@ -50,16 +50,34 @@ export const requestRules: readonly Rule[] = [
           : undefined;
       },
       apply: ({ grants }, { approval, task }) => {
-        const ofNone = { task, fingerprint: "", expiresAt: "" };
+        const ofNone = { task, fingerprint: "", expiresAt: "", isSpent: false };
         const grant = grantOf(grants, approval) ?? (isUnasked(approval) ? ofNone : undefined);
         return grant ? { grants: { ...grants, [approval]: { ...grant, hasBegun: true } } } : {};
       },
     },
   ),
   rule(
+    "approval_spent",
+    { approval: textIn },
+    {
+      apply: ({ grants }, { approval }) => {
+        const grant = grantOf(grants, approval);
+        return grant ? { grants: { ...grants, [approval]: { ...grant, isSpent: true } } } : {};
+      },
+    },
+  ),
+  rule(
     "action_ended",
     { approval: textIn },
-    { apply: ({ grants }, { approval }) => ({ grants: only(grants, (_, other) => other !== approval) }) },
+    {
+      apply: ({ grants }, { approval }) => {
+        const grant = grantOf(grants, approval);
+        // It was refused before anything was done, so the grant permits it still.
+        if (grant && !grant.isSpent && !isUnasked(approval))
+          return { grants: { ...grants, [approval]: { ...grant, hasBegun: false } } };
+        return { grants: only(grants, (_, other) => other !== approval) };
+      },
+    },
   ),
   rule(
     "approval_denied",
@@ -115,7 +133,8 @@ function granted(pending: Pending, id: string, expiresAt: string | null): Grants
   if (!request) return {};
   const { task, fingerprint } = request;
   // A request without an expiry was written by an earlier version, and can't be spent.
-  return { [id]: { task, fingerprint: fingerprint ?? "", expiresAt: expiresAt ?? "", hasBegun: false } };
+  const isNew = { hasBegun: false, isSpent: false };
+  return { [id]: { task, fingerprint: fingerprint ?? "", expiresAt: expiresAt ?? "", ...isNew } };
 }
 
 const grantOf = (grants: Grants, id: string) => (Object.hasOwn(grants, id) ? grants[id] : undefined);
