@@ -6,22 +6,54 @@ import { execFileSync } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { parseSessionId } from "../../src/contract/index.ts";
 import { openHome } from "../../src/home/index.ts";
+import { operatorKey } from "../../src/operator/key.ts";
+import { signGrant } from "../../src/operator/signing.ts";
+import { Session } from "../../src/session/index.ts";
+import { recordDecision } from "../../src/task/index.ts";
 import { signed } from "../support/approvals.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { HeldServer } from "../support/held-server.ts";
 import { type Dispatcher, typesOf, until } from "../support/hosts.ts";
 import { isParked, PushHome } from "../support/pushing.ts";
 
+const again = (home: PushHome, session: string, ...words: string[]) =>
+  home.cli(
+    ...["run", "--detach", "--lane", "pushing", "--session", session, "--script", home.join("push.yaml")],
+    ...words,
+  );
+
 /** Runs the same script again in the session, until a person is asked. */
 async function askedBy(home: PushHome, dispatcher: Dispatcher, session: string) {
-  const { status, stderr } = await home.cli(
-    ...["run", "--detach", "--lane", "pushing", "--session", session, "--script", home.join("push.yaml")],
-  );
+  const { status, stderr } = await again(home, session);
   expect(status, stderr).toBe(0);
   const asked = await until(() => home.pending(session));
   await isParked(dispatcher, session);
   return asked as unknown as { readonly action: { readonly session: string } };
+}
+
+/** A session at rest with a grant that was not spent. */
+async function granted(home: PushHome) {
+  const { dispatcher, id } = await home.begin();
+  await isParked(dispatcher, id);
+  await home.quiet();
+  const { id: approval = "", fingerprint = "" } = (await home.pending(id)) ?? {};
+  const request = await recordOf(dispatcher, id, "approval_requested");
+  const opened = await openHome({ home: home.dir, create: false });
+  await operatorKey(opened);
+  const of = { approval, fingerprint, session: id, request, by: "user:ani" };
+  const grant = { ...(await signGrant(opened, of, request.at)) };
+  const sessionId = parseSessionId(id);
+  const session = await Session.own({ sessionDir: home.sessionDir(id), id: sessionId, io: opened.io });
+  await recordDecision(opened, session, { decision: { kind: "grant", grant }, by: "user:ani" });
+  await session.abandon();
+  return { dispatcher, id };
+}
+
+async function recordOf(dispatcher: Dispatcher, id: string, type: string) {
+  for await (const record of dispatcher.holdfast.readJournal(id)) if (record.type === type) return record;
+  throw new Error(`no ${type} is on record`);
 }
 
 describe.skipIf(!hasSandbox)("an approval and copies of its session", () => {
@@ -72,6 +104,46 @@ describe.skipIf(!hasSandbox)("an approval and copies of its session", () => {
     expect((await home.cli("approvals", "--json", "--home", other)).stdout.trim()).toBe("[]");
     await home.quiet();
     expect(home.effects()).toBe(1);
+  });
+
+  it("a grant that was not spent permits nothing to a fork or to an import, and its session still once", async () => {
+    using home = new PushHome();
+    const { dispatcher, id } = await granted(home);
+    const file = home.join("session.holdfast");
+    expect((await home.cli("export", id, "--output", file)).status).toBe(0);
+    expect((await home.cli("fork", id)).status).toBe(0);
+    const fork = dispatcher.sessionIds().find((one) => one !== id) ?? "";
+    expect((await askedBy(home, dispatcher, fork)).action.session).toBe(fork);
+    const other = ["--home", home.join("other")];
+    const taken = await home.cli("import", file, "--repo", home.main, ...other);
+    expect(taken.status, taken.stderr).toBe(0);
+    const { status, stderr } = await again(home, id, ...other);
+    expect(status, stderr).toBe(0);
+    const asked = await until(
+      async () => (await home.cli("approvals", "--json", ...other)).stdout,
+      (stdout) => stdout.includes(id),
+    );
+    expect(JSON.parse(asked)).toMatchObject([{ session: id, kind: "approval" }]);
+    await until(
+      async () => (await home.cli("show", id, ...other)).stdout,
+      (stdout) => stdout.includes("waiting for you"),
+    );
+    expect((await home.cli("pause", id, ...other)).status).toBe(0);
+    expect(home.effects()).toBe(0);
+    await home.cli("resume", id);
+    expect((await home.cli("wait", id)).status).toBe(0);
+    expect(home.effects()).toBe(1);
+  });
+
+  it("a grant that was not spent permits nothing to its session after a rewind", async () => {
+    using home = new PushHome();
+    const { dispatcher, id } = await granted(home);
+    const { stderr, status } = await home.cli("rewind", id, "--to", "1");
+    expect(status, stderr).toBe(0);
+    expect((await askedBy(home, dispatcher, id)).action.session).toBe(id);
+    await home.quiet();
+    expect(home.effects()).toBe(0);
+    expect(await typesOf(dispatcher, id)).not.toContain("action_begun");
   });
 
   it("a grant that another key signed approves nothing, wherever in the session's directory an agent brings it", async () => {

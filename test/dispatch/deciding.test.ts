@@ -2,10 +2,10 @@
  * decision-1 to decision-3: what a person decides is recorded once, by the session process or without one. A
  * grant that the operator did not sign has no effect, wherever it is.
  */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { readOperatorPublicKey, spend } from "../../src/approval/index.ts";
+import { readOperatorPublicKey, spend, wasSpent } from "../../src/approval/index.ts";
 import type { Grant, Json, JsonObject } from "../../src/contract/index.ts";
 import { type Home, openHome } from "../../src/home/index.ts";
 import { type Envelope, encodeEnvelope, Maildir } from "../../src/mail/index.ts";
@@ -15,6 +15,7 @@ import { Session } from "../../src/session/index.ts";
 import { recordDecision } from "../../src/task/index.ts";
 import { inboxDir, outboxDir, realDisk } from "../../src/util/index.ts";
 import { type Asked, askingAtRest, keyPair, parkedAsking, signed, termsOf } from "../support/approvals.ts";
+import { ask, doorOf, tokenOf } from "../support/doors.ts";
 import { type Dispatcher, HostHome, script, until } from "../support/hosts.ts";
 
 const LOOP = "until [ -e $TMPDIR/end ]; do sleep 0.05; done";
@@ -128,6 +129,40 @@ describe("a decision", () => {
       "approval_granted",
       "message_received",
     ]);
+  });
+
+  it("decision-1 can't be given at the session's own door, not even with a grant that the operator signed", async () => {
+    using home = new HostHome();
+    const { dispatcher, asked } = await runningAsking(home);
+    const { id, approval, fingerprint } = asked;
+    const inside = await opened(home);
+    await operatorKey(inside);
+    const grant = { ...(await grantFor(inside, dispatcher, asked)) };
+    const door = await until(() => doorOf(home, id), existsSync);
+    const post = (path: string, body: object) =>
+      ask(door, tokenOf(home, id), { method: "POST", path, body: JSON.stringify(body) });
+    const granted = grantEnvelope(grant);
+    const denied = { ...granted, kind: "deny", approval, reason: "" };
+    const own = `/v1/sessions/${id}/approvals/${approval}`;
+    for (const path of [`${own}/grant`, `${own}/deny`, `/v1/approvals/${approval}/grant`, "/v1/inbox"])
+      for (const body of [granted, denied, grant, { fingerprint }])
+        expect((await post(path, body)).status, path).toBe(404);
+    for (const body of [granted, denied, { ...granted, to: id }])
+      expect((await post("/v1/outbox", body)).status).toBe(400);
+    // What has a text is a message, whatever else it has.
+    for (const body of [granted, denied, { ...grant, by: "user:ani" }])
+      expect((await post("/v1/outbox", { ...body, to: id, text: JSON.stringify(grant) })).status).toBe(202);
+    await until(
+      () => typesIn(dispatcher, id, "message_received"),
+      (received) => received.length === 3,
+    );
+    expect(await typesIn(dispatcher, id, "approval_granted", "approval_denied")).toEqual([]);
+    expect(Object.keys((await dispatcher.show(id)).pending)).toEqual([approval]);
+    expect(wasSpent(home.dir, approval)).toBe(false);
+    expect((await home.cli("approve", approval, "--yes", "--fingerprint", fingerprint)).status).toBe(0);
+    expect(await typesIn(dispatcher, id, "approval_granted")).toHaveLength(1);
+    end(home, id);
+    await until(() => home.hostPid(id) === undefined);
   });
 
   it("decision-1 has no effect if its grant is forged or altered: it is set aside, and the reason is recorded", async () => {

@@ -12,7 +12,7 @@ import { type Home, openHome } from "../../src/home/index.ts";
 import type { ActingContext, ActingTool, Prepared, ToolOutcome } from "../../src/lane/index.ts";
 import type { Session } from "../../src/session/session.ts";
 import type { Task } from "../../src/task/task.ts";
-import { operatorDir } from "../../src/util/index.ts";
+import { operatorDir, systemClock } from "../../src/util/index.ts";
 import { type ActingPlace, externalTools } from "../../src/worker/index.ts";
 import { commitFiles } from "./repo.ts";
 import { TaskHome, turn } from "./tasks.ts";
@@ -57,13 +57,14 @@ export class ActingHome extends TaskHome implements AsyncDisposable {
 
   /**
    * Begins a task whose agent has run the script. `config`: holdfast.yaml, which is committed and accepted.
+   * `clock`: of the session's records. A worker has the machine's.
    */
-  async begin(config: string, script = "echo two > a.txt"): Promise<void> {
+  async begin(config: string, script = "echo two > a.txt", clock = systemClock): Promise<void> {
     if (config !== "") {
       commitFiles(this.main, { "holdfast.yaml": config }, "tools");
       await acceptFile(this);
     }
-    const hf = await this.open();
+    const hf = await this.open({ clock });
     const { task } = await this.start(hf);
     await turn(task, script);
     const home: Home = await openHome({ home: this.dir });

@@ -6,6 +6,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { wasSpent } from "../../src/approval/index.ts";
 import type { Grant } from "../../src/contract/index.ts";
+import { systemClock } from "../../src/util/index.ts";
 import { outcomeOf } from "../../src/worker/index.ts";
 import { ActingHome, besideHome, MINUTE_MS, quiet } from "../support/acting.ts";
 import { HeldServer } from "../support/held-server.ts";
@@ -79,6 +80,26 @@ describe("a grant at the worker", () => {
     expect(outcomes.map(({ outcome }) => outcome).sort()).toEqual(["ok", "refused", "refused"]);
     expect(server.heard).toHaveLength(1);
   });
+
+  it.each([
+    [2, "ok"],
+    [6, "refused"],
+  ])(
+    "worker-5 is as old as the last record, if the clock was set back by %i minutes: %s",
+    async (minutes, outcome) => {
+      await using home = new ActingHome();
+      await using server = await HeldServer.start();
+      server.letGo();
+      const before = { ...systemClock, nowMs: () => systemClock.nowMs() + minutes * MINUTE_MS };
+      await home.begin(`tools: { http_request: { hosts: ["localhost:${server.port}"] } }\n`, "true", before);
+      const { prepared, action } = await home.prepare("http_request", { method: "GET", url: server.url });
+      const grant = await home.grant(action);
+      // By the clock alone, it is valid for five minutes.
+      expect(await prepared.act(grant, quiet())).toMatchObject({ outcome });
+      expect(wasSpent(home.dir, grant.approval)).toBe(outcome === "ok");
+      expect(server.heard).toHaveLength(outcome === "ok" ? 1 : 0);
+    },
+  );
 
   it("worker-5 is not needed in a lane that asks no person", async () => {
     await using home = new ActingHome();
