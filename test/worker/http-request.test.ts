@@ -63,7 +63,10 @@ describe("http_request", () => {
     const grant = await home.grant(action);
     const outcome = await prepared.act(grant, quiet());
     expect(outcome).toMatchObject({ outcome: "error", facts: { isUnknown: true } });
-    expect(outcomeOf(home.task.room.sessionDir, 1, grant.approval)).toEqual({ kind: "ended", outcome });
+    expect(outcomeOf(home.task.room.sessionDir, 1, grant.approval)).toEqual({
+      kind: "unknown",
+      text: outcome.text,
+    });
     server.close();
   });
 
