@@ -29,6 +29,8 @@ export interface GateOptions {
   readonly allowing?: ((host: string) => string) | undefined;
   /** Default: the machine's own. */
   readonly resolve?: Resolver | undefined;
+  /** Whether a name may lead into a private network if it is named itself. Default: it may. */
+  readonly mayBePrivate?: boolean | undefined;
   /** Default: `addressKindHere`. */
   readonly kindOf?: ((address: string) => AddressKind) | undefined;
 }
@@ -95,11 +97,12 @@ export class Gate {
   }
 
   #judged(name: string, port: number, permission: Permission, addresses: readonly string[]): Judgement {
-    const { kindOf = addressKindHere } = this.#options;
+    const { kindOf = addressKindHere, mayBePrivate = true } = this.#options;
+    const isNamed = permission === "named" && mayBePrivate;
     const kinds = addresses.map((address) => kindOf(address));
     if (kinds.length === 0) return { kind: "unresolved", sentence: `${name} has no address` };
     if (kinds.includes("never")) return this.#refuse(name, port, "never");
-    if (kinds.includes("private") && permission !== "named") return this.#refuse(name, port, "private");
+    if (kinds.includes("private") && !isNamed) return this.#refuse(name, port, "private");
     this.#contacts.add("allowed", patternFor(name, port));
     return { kind: "admitted", name, port, addresses };
   }
@@ -123,15 +126,16 @@ function sentenceOf(
   by: (host: string) => string,
 ): string {
   const at = patternFor(host, port);
+  const here = hostText({ kind: "loopback", port });
   switch (reason) {
     case "unnamed":
       if (isLoopbackName(host))
-        return `${at} is the sandbox itself, which needs no proxy; ${by(`localhost:${port}`)} has that port lead to this machine, without the proxy`;
+        return `${at} is the sandbox itself, which needs no proxy; to reach that port of this machine: ${by(here)}`;
       return `${at} is not among the hosts that this task may reach; ${by(at)} allows it`;
     case "private":
-      return `${at} is in a private network, and only a pattern allows it; ${by(at)} does by name`;
+      return `${at} is in a private network: name it exactly, for example with ${by(at)}`;
     case "never":
-      return `${at} leads to this machine or to its own link, which no task may reach; ${by("localhost:PORT")} allows a port of this machine`;
+      return `${at} leads to this machine or its local link; to reach that port of this machine: ${by(here)}`;
     case "address":
       return isAddress(host)
         ? `${host} is an address, and hosts are allowed by name; ${by("NAME")} does`

@@ -5,19 +5,12 @@
  */
 
 import { HoldfastError } from "../contract/index.ts";
-import {
-  addressKindHere,
-  Gate,
-  isLoopbackName,
-  parseHost,
-  type RefusedHost,
-  type Resolver,
-} from "../network/index.ts";
+import { Gate, isLoopbackName, parseHost, type RefusedHost, type Resolver } from "../network/index.ts";
 
-/** The host patterns, and how addresses are judged. */
+/** The host patterns, and whether they may lead into a private network. */
 export interface Reach {
   readonly hosts: readonly string[];
-  readonly kindOf?: (address: string) => "public" | "private" | "never";
+  readonly mayBePrivate?: boolean;
 }
 
 const LOOPBACKS: readonly string[] = ["127.0.0.1", "[::1]", "::1"];
@@ -32,14 +25,10 @@ export function portOf({ port, protocol }: Pick<URL, "port" | "protocol">): numb
 export function reachOf(declared: readonly string[], target?: URL): Reach {
   if (declared.length > 0 || !target) return { hosts: declared };
   if (isLoopback(target.hostname)) return { hosts: [] };
-  const kindOf = (address: string) => {
-    const kind = addressKindHere(address);
-    return kind === "private" ? "never" : kind;
-  };
   const host = `${target.hostname}:${portOf(target)}`;
   // An IP address is not a name; that is reported before anything is spent.
   parseHost(host);
-  return { hosts: [host], kindOf };
+  return { hosts: [host], mayBePrivate: false };
 }
 
 /** The addresses of the target. Connections go only to these. Fails with `tool_failed`. */
@@ -53,11 +42,11 @@ export async function judge(
     if (declared.includes(`localhost:${port}`)) return ["127.0.0.1", "::1"];
     throw refused(`${target.host} is this machine: ${allowing(`localhost:${port}`)} allows it`);
   }
-  const { hosts, kindOf } = reachOf(declared, target);
+  const { hosts, mayBePrivate } = reachOf(declared, target);
   const gate = new Gate({
     hosts: hosts.map(parseHost),
     allowing,
-    ...(kindOf && { kindOf }),
+    mayBePrivate,
     ...(resolve && { resolve }),
   });
   const judgement = await gate.judge(target.hostname, port);

@@ -76,7 +76,9 @@ describe("the proxy", () => {
       await using proxy = await TestProxy.start(["internal.example", "*"], options);
       const answer = await proxy.ask(tunnel("internal.example:443"));
       expect(statusOf(answer), address).toBe(403);
-      expect(answer).toContain("localhost:PORT");
+      expect(answer).toContain(
+        "internal.example leads to this machine or its local link; to reach that port of this machine: holdfast run --host localhost:443",
+      );
       // The answer does not tell an agent the address.
       expect(answer).not.toContain(address === "::1" ? "::1" : address.slice(0, 4));
     }
@@ -90,12 +92,16 @@ describe("the proxy", () => {
     };
     const ask = async (...hosts: string[]) => {
       await using proxy = await TestProxy.start(hosts, options);
-      return statusOf(await proxy.ask(`GET http://nexus.example.org:${host.port}/ HTTP/1.1\r\n\r\n`));
+      return await proxy.ask(`GET http://nexus.example.org:${host.port}/ HTTP/1.1\r\n\r\n`);
     };
-    expect(await ask(`*:${host.port}`)).toBe(403);
-    expect(await ask(`*.example.org:${host.port}`)).toBe(403);
-    expect(await ask(`nexus.example.org:${host.port}`)).toBe(200);
-    expect(await ask(`*.example.org:${host.port}`, `nexus.example.org:${host.port}`)).toBe(200);
+    expect(statusOf(await ask(`*:${host.port}`))).toBe(403);
+    expect(statusOf(await ask(`*.example.org:${host.port}`))).toBe(403);
+    const name = `nexus.example.org:${host.port}`;
+    expect(await ask(`*:${host.port}`)).toContain(
+      `${name} is in a private network: name it exactly, for example with holdfast run --host ${name}`,
+    );
+    expect(statusOf(await ask(`nexus.example.org:${host.port}`))).toBe(200);
+    expect(statusOf(await ask(`*.example.org:${host.port}`, `nexus.example.org:${host.port}`))).toBe(200);
   });
 
   it("lookup-1 refuses a name if one of its addresses may not be reached, though another may", async () => {

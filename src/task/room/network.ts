@@ -137,7 +137,8 @@ export interface WorkNetwork {
 }
 
 /** For work that has no capsule: set-up, an action. */
-export interface WorkReach extends Pick<TaskNetworkOptions, "hosts" | "onRefused" | "allowing" | "kindOf"> {
+export interface WorkReach
+  extends Pick<TaskNetworkOptions, "hosts" | "onRefused" | "allowing" | "mayBePrivate"> {
   /** Counts what it asks for. */
   readonly contacts: Contacts;
 }
