@@ -57,13 +57,13 @@ describe.skipIf(!hasSandbox || !hasScript)("holdfast run at a terminal", () => {
     const [id = ""] = dispatcher.sessionIds();
     await until(async () => Object.keys((await dispatcher.show(id)).pending).length > 0);
     await using terminal = new Terminal(home, ["attach", "asked"]);
-    await terminal.shows("characters approve it once");
+    await terminal.shows("to approve it once");
     const typed = /fingerprint ([0-9a-f]{6})[0-9a-f]{58}/.exec(terminal.screen)?.[1] ?? "";
     terminal.type(`${typed}\r`);
     await terminal.shows("[persist]");
     expect(gitIn(bare, "show", "from-agent:made.txt")).toBe("made");
     await terminal.shows(alertOf("asked: task 1 unverified"));
-    expect(terminal.screen.split("characters approve it once")).toHaveLength(2);
+    expect(terminal.screen.split("to approve it once")).toHaveLength(2);
   });
 
   it("rings the bell when a task fails or is refused, and not where nobody sees it", async () => {
