@@ -26,7 +26,8 @@ const logOf = (home: HostHome, id: string) =>
 describe("a trace", () => {
   it("trace-1 arrives at the collector as it is stored, with ids from the journal, and its headers leak nowhere", async () => {
     const value = newValue().replace(" ", "-");
-    using home = new HostHome({ "a.txt": `${value}\n` });
+    const check = 'checks: [{ name: has-new, run: "grep -q new b.txt" }]\n';
+    using home = new HostHome({ "a.txt": `${value}\n`, "holdfast.yaml": check });
     // The user's own repo has the value, and so do its base and its objects.
     const inFiles = () => filesWith(home.dir, value).filter((path) => !path.includes("/repos/"));
     let seen: string[] = [];
@@ -40,7 +41,7 @@ describe("a trace", () => {
       GIVEN: "something",
     };
     const script =
-      "echo new > b.txt; cat a.txt; env | grep -c OTEL; cat /proc/*/environ 2>/dev/null | grep -c marmalade";
+      "echo new > b.txt; cat a.txt; env | grep -c OTEL; cat /proc/*/environ 2>/dev/null | grep -c marmalade; true";
     const done = await run(home, env, "--env", "GIVEN", "--", "sh", "-c", script);
     const id = sessionIn(done.stderr);
     const taken = "[redacted:env:OTEL_EXPORTER_OTLP_HEADERS]\n";
@@ -72,9 +73,18 @@ describe("a trace", () => {
       ["stage act", "stage_started"],
       ["invoke_agent", "turn_started"],
       ["execute_tool run_command", "tool_called"],
-      ...named.slice(7, -1),
+      ...named.slice(7, -3),
+      ["stage verify", "stage_started"],
+      ["check has-new", "check_started"],
       ["stage persist", "stage_started"],
     ]);
+    const begun = (type: string, stage?: string) =>
+      records.find((one) => one.type === type && one.data["stage"] === stage)?.hash.slice(0, 16);
+    expect(spans.at(-2)).toMatchObject({
+      traceId: spans[0].traceId,
+      spanId: begun("check_started"),
+      parentSpanId: begun("stage_started", "verify"),
+    });
     const digest = createHash("sha256").update(`${id} 1`).digest("hex");
     expect(spans[0]).toMatchObject({ traceId: digest.slice(0, 32), spanId: digest.slice(32, 48) });
     const shown = await home.cli("show", id);
