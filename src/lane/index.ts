@@ -2,8 +2,8 @@ export type { AcceptedConfig } from "./accepted-config.ts";
 export {
   hasTool,
   type Lane,
+  type Lane,
   type LaneChoice,
-  type LaneInForce,
   laneWithin,
   listLanes,
   resolveLane,

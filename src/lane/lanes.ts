@@ -18,7 +18,7 @@ import {
 import type { AcceptedConfig } from "./accepted-config.ts";
 
 /** The limits of a task. Its sandbox enforces them; its adapter enforces those for the agent's own tools. */
-export interface LaneInForce {
+export interface Lane {
   readonly name: string;
   /** Whether its capsule is read-only. */
   readonly isReadOnly: boolean;
@@ -29,8 +29,6 @@ export interface LaneInForce {
   /** Which tools it has, and which of them ask. */
   readonly tools: LaneTools;
 }
-
-export type Lane = LaneInForce;
 
 /** Whether a lane has a tool of this class. */
 export function hasTool(tools: LaneTools, kind: ToolClass, tool: string): boolean {

@@ -32,7 +32,7 @@ export async function diskUseOfEach(dirs: readonly string[]): Promise<DiskUse[]>
 async function askProgram(dirs: readonly string[]): Promise<DiskUse[] | undefined> {
   if (dirs.length === 0) return [];
   const env = { PATH: process.env["PATH"] ?? "", LC_ALL: "C" };
-  const enter = await asRootOfOwn(env);
+  const enter = await inOwnUserNamespace(env);
   const du = programPath("du");
   const count = async (...args: string[]) => {
     const { stdout } = await runProgram([...enter, du, "-sx", ...args, "--", ...dirs], {
@@ -82,12 +82,12 @@ let entering: Promise<string[]> | undefined;
  * user namespace the user is root over all their files, and can count those too. Without one, such a
  * directory is not counted.
  */
-function asRootOfOwn(env: Record<string, string>): Promise<string[]> {
-  entering ??= process.getuid?.() === 0 ? Promise.resolve([]) : tryAsRootOfOwn(env).catch(() => []);
+function inOwnUserNamespace(env: Record<string, string>): Promise<string[]> {
+  entering ??= process.getuid?.() === 0 ? Promise.resolve([]) : tryInOwnUserNamespace(env).catch(() => []);
   return entering;
 }
 
-async function tryAsRootOfOwn(env: Record<string, string>): Promise<string[]> {
+async function tryInOwnUserNamespace(env: Record<string, string>): Promise<string[]> {
   const words = [programPath("unshare"), "--user", "--map-root-user", "--"];
   const { exitCode } = await runProgram([...words, programPath("true")], { env, timeoutMs: 5000 });
   return exitCode === 0 ? words : [];

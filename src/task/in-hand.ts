@@ -3,7 +3,7 @@
  * result.
  */
 import type { Capsule, DiffStat } from "../capsule/index.ts";
-import type { LaneInForce } from "../lane/index.ts";
+import type { Lane } from "../lane/index.ts";
 import type { Frozen, Sandbox } from "../process/index.ts";
 import type { HomeState } from "../session/index.ts";
 import type { Beginnings } from "./files/beginnings.ts";
@@ -69,7 +69,7 @@ export interface TaskInHand {
   readonly capsule: Capsule;
   /** Undefined: its processes run without a sandbox. */
   readonly sandbox: Sandbox | undefined;
-  readonly lane: LaneInForce;
+  readonly lane: Lane;
   readonly network: RoomNetwork;
   readonly last: LastCheckpoint;
   readonly beginnings: Beginnings;

@@ -10,7 +10,7 @@ import type { Writable } from "node:stream";
 import { exec, type Messages, type OutputStream, type Workplace } from "../agent/index.ts";
 import type { Capsule } from "../capsule/index.ts";
 import { type ExecSpec, HoldfastError } from "../contract/index.ts";
-import type { LaneInForce } from "../lane/index.ts";
+import type { Lane } from "../lane/index.ts";
 import { type CommandEnd, type Frozen, runCommand, type Sandbox } from "../process/index.ts";
 import { Beginnings } from "./files/beginnings.ts";
 import { type Checkpoint, takeCheckpoint } from "./files/checkpoint.ts";
@@ -48,7 +48,7 @@ export class Task implements TaskInHand {
   readonly room: Room;
   readonly capsule: Capsule;
   readonly sandbox: Sandbox | undefined;
-  readonly lane: LaneInForce;
+  readonly lane: Lane;
   readonly network: RoomNetwork;
   readonly last: LastCheckpoint;
   readonly beginnings = new Beginnings();
@@ -59,7 +59,7 @@ export class Task implements TaskInHand {
     capsule: Capsule,
     of: {
       readonly sandbox: Sandbox | undefined;
-      readonly lane: LaneInForce;
+      readonly lane: Lane;
     },
   ) {
     this.room = room;

@@ -3,7 +3,7 @@
  * namespaces, and the network in them. Neither is recorded. If they are not used, they end with this process.
  */
 
-import type { LaneInForce } from "../../lane/index.ts";
+import type { Lane } from "../../lane/index.ts";
 import { ComingHolder } from "../../process/index.ts";
 import { RoomNetwork } from "./network.ts";
 
@@ -27,7 +27,7 @@ export class Ahead {
   }
 
   /** Returns once it is begun. If that fails, the first process that needs the network tries again. */
-  async openNetwork(lane: LaneInForce): Promise<void> {
+  async openNetwork(lane: Lane): Promise<void> {
     this.#network = new RoomNetwork(this.#capsule, lane, []);
     const words = await this.holder.network();
     if (words) this.#network.environment({ network: words }).catch(() => {});

@@ -7,7 +7,7 @@
  *    The hosts that they asked for, and those that they were refused, are recorded at the end of each turn, and of each check.
  */
 import type { View } from "../../capsule/index.ts";
-import type { LaneInForce } from "../../lane/index.ts";
+import type { Lane } from "../../lane/index.ts";
 import {
   type ContactCounts,
   Contacts,
@@ -42,7 +42,7 @@ export class RoomNetwork {
   #onRefused: OnRefused = () => {};
 
   /** `ports` are leased to the capsule and lead in to it. */
-  constructor(capsule: string, { hosts }: Pick<LaneInForce, "hosts">, ports: readonly number[]) {
+  constructor(capsule: string, { hosts }: Pick<Lane, "hosts">, ports: readonly number[]) {
     this.#capsule = capsule;
     this.#hosts = [...hosts];
     this.#ports = ports;

@@ -6,7 +6,7 @@ import { readlinkSync, statSync } from "node:fs";
 import { assertReadable, cgroupOfTasks, sandboxAround } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
 import { readSettings } from "../../home/index.ts";
-import type { LaneInForce } from "../../lane/index.ts";
+import type { Lane } from "../../lane/index.ts";
 import { findHomeRuntimeDir } from "../../mail/index.ts";
 import { reaches } from "../../network/index.ts";
 import {
@@ -36,7 +36,7 @@ export async function sandboxOf(room: Room, of: SandboxFor): Promise<Sandbox> {
 
 export interface SandboxFor {
   readonly quota: Quota;
-  readonly lane: LaneInForce;
+  readonly lane: Lane;
 }
 
 /** For a session whose task had a sandbox: what its processes could read then, they can read now. */

@@ -8,7 +8,7 @@
  */
 
 import { isShippedLane, type LaneTools } from "../../contract/index.ts";
-import type { LaneInForce } from "../../lane/index.ts";
+import type { Lane } from "../../lane/index.ts";
 import type { HomeState } from "../../session/index.ts";
 import { present } from "../../util/index.ts";
 import { beginFiles, carriedIn } from "../files/begin.ts";
@@ -79,7 +79,7 @@ async function record(
 }
 
 /** The lane in the form of `task_started`. */
-function laneIn({ name, isReadOnly, isWithoutCommands, hosts, tools }: LaneInForce) {
+function laneIn({ name, isReadOnly, isWithoutCommands, hosts, tools }: Lane) {
   return {
     lane: name,
     ...(isReadOnly && { isReadOnly }),

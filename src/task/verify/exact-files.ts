@@ -15,7 +15,7 @@ import {
   userIdentity,
 } from "../../capsule/index.ts";
 import { usualTools } from "../../contract/index.ts";
-import type { LaneInForce } from "../../lane/index.ts";
+import type { Lane } from "../../lane/index.ts";
 import type { Sandbox } from "../../process/index.ts";
 import { actingDir, verifyDir } from "../../util/index.ts";
 import { Ahead } from "../room/ahead.ts";
@@ -50,7 +50,7 @@ export interface MadeFiles {
 const BRANCH = "checked";
 
 /** What a check may do, apart from the hosts that it names. */
-export const checkLane: LaneInForce = {
+export const checkLane: Lane = {
   name: BRANCH,
   isReadOnly: false,
   isWithoutCommands: false,
