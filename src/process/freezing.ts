@@ -43,12 +43,26 @@ export interface Frozen extends Disposable {
  */
 export function freezeHeld(holder: Holder, mark: string): Frozen {
   const isSpared = (pid: number) => pid === holder.pid || pid === process.pid || parentOf(pid) === holder.pid;
-  const stopped = stopAll(() => {
-    const marked = markedProcesses().flatMap((one) => (one.mark === mark ? [one.pid] : []));
+  return frozen(() => {
     const held = allPids().filter((pid) => isIn(pid, holder));
     // What they started may have namespaces of its own, as an upstream server has.
-    return [...held, ...marked].filter((pid) => !isSpared(pid)).flatMap(treeOf);
+    return [...held, ...pidsWith(mark)].filter((pid) => !isSpared(pid)).flatMap(treeOf);
   });
+}
+
+/** Stops every other process that has this mark, with everything that these started. */
+export function freezeMarked(mark: string): Frozen {
+  return frozen(() =>
+    pidsWith(mark)
+      .flatMap(treeOf)
+      .filter((pid) => pid !== process.pid),
+  );
+}
+
+const pidsWith = (mark: string) => markedProcesses().flatMap((one) => (one.mark === mark ? [one.pid] : []));
+
+function frozen(find: () => readonly number[]): Frozen {
+  const stopped = stopAll(find);
   return {
     thaw: (pid) => {
       for (const one of treeOf(pid)) resume(stopped.get(one));

@@ -13,7 +13,7 @@ export { diskUse, diskUseOfEach } from "./disk-use.ts";
 export { baseEnvironment, claudeDir, USER_HOME, useClaudeDir, userHome } from "./environment.ts";
 export { findProgram } from "./find-program.ts";
 export { isInForeground, runInForeground } from "./foreground.ts";
-export { type Frozen, freezeHeld, freezeTree, thawTree } from "./freezing.ts";
+export { type Frozen, freezeHeld, freezeMarked, freezeTree, thawTree } from "./freezing.ts";
 export {
   endHolder,
   enterFiles,
@@ -25,7 +25,7 @@ export {
 } from "./holder.ts";
 export { ComingHolder, startHolder } from "./holder-start.ts";
 export { halfOfAllProcesses, limited, type ProcessLimits } from "./limits.ts";
-export { CAPSULE_MARK, endMarked, freezeMarked, markedProcesses } from "./marks.ts";
+export { CAPSULE_MARK, endMarked, markedProcesses } from "./marks.ts";
 export { withNetwork } from "./network/held.ts";
 export { type EnterWords, InsideConnector, type InsideListener, listenInside } from "./network/opener.ts";
 export { isOpenAnywhere } from "./open-files.ts";

@@ -30,22 +30,6 @@ export function endMarked(mark: string): Promise<void> {
   );
 }
 
-/**
- * Stops every process that has this mark, until it is disposed of: files that are read meanwhile do not
- * change.
- */
-export function freezeMarked(mark: string): Disposable {
-  const pids = markedProcesses().flatMap((one) =>
-    one.mark === mark && one.pid !== process.pid ? [one.pid] : [],
-  );
-  for (const pid of pids) signalIfThere(pid, "SIGSTOP");
-  return {
-    [Symbol.dispose]: () => {
-      for (const pid of pids) signalIfThere(pid, "SIGCONT");
-    },
-  };
-}
-
 /** Ends whatever is found, until nothing is. */
 export async function endAll(find: () => readonly number[]): Promise<void> {
   for (const patience = deadline(systemClock, END_MS); !patience.isPast; await sleep(LOOK_MS)) {

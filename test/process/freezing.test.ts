@@ -6,10 +6,10 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freezeHeld, freezeTree, thawTree } from "../../src/process/freezing.ts";
+import { freezeHeld, freezeMarked, freezeTree, thawTree } from "../../src/process/freezing.ts";
 import { endHolder, enterHolder } from "../../src/process/holder.ts";
 import { startHolder } from "../../src/process/holder-start.ts";
-import { findProgram } from "../../src/process/index.ts";
+import { CAPSULE_MARK, findProgram } from "../../src/process/index.ts";
 import { treeOf } from "../../src/process/tree.ts";
 import { readTextOr, signalIfThere } from "../../src/util/index.ts";
 import { TempDir } from "../support/home.ts";
@@ -103,6 +103,11 @@ describe.skipIf(!hasGcc)("processes that start others all the time", () => {
       freezeTree(pid);
       return { [Symbol.dispose]: () => thawTree(pid) };
     });
+  });
+
+  it("stand still after freezeMarked if the first has the mark of a capsule", async () => {
+    const mark = temp.join("marked");
+    await expectStill(["env", `${CAPSULE_MARK}=${mark}`], () => freezeMarked(mark));
   });
 
   it("stand still in the namespaces of a holder after freezeHeld", async () => {

@@ -150,15 +150,15 @@ export class Capsule {
     giveTo(user, this.#spec.strategy === "overlay" ? this.layout.upper : this.layout.tree, root);
   }
 
-  /** Stops whatever still runs in it, until this is disposed of. */
-  freeze(): Disposable {
+  /** Stops whatever still runs in it, until this is disposed of. It stands still when this returns. */
+  freeze(): Frozen {
     return freezeMarked(this.layout.dir);
   }
 
   /** The same for all processes in its namespaces, whatever their environment. The capsule is attached. */
   freezeAll(): Frozen {
     const holder = this.layout.readHolder();
-    return holder ? freezeHeld(holder, this.layout.dir) : { ...this.freeze(), thaw: () => {} };
+    return holder ? freezeHeld(holder, this.layout.dir) : this.freeze();
   }
 
   store(): Promise<Store> {
