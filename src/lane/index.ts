@@ -2,7 +2,6 @@ export type { AcceptedConfig } from "./accepted-config.ts";
 export {
   hasTool,
   type Lane,
-  type Lane,
   type LaneChoice,
   laneWithin,
   listLanes,
