@@ -101,6 +101,17 @@ describe("the docs", () => {
     expect(named.sort()).toEqual(there.map(({ name }) => name).sort());
   });
 
+  it("CONTRIBUTING.md says what each suite guards, and names no other", () => {
+    const rows = read("CONTRIBUTING.md")
+      .split("\n")
+      .filter((line) => line.startsWith("| `test/"));
+    const named = rows.flatMap((row) => [...row.matchAll(/`test\/(\w+)`/g)].map(([, name]) => name));
+    const suites = readdirSync(join(root, "test"), { withFileTypes: true })
+      .filter((one) => one.isDirectory() && !["support", "fixtures"].includes(one.name))
+      .map(({ name }) => name);
+    expect([...named].sort()).toEqual(suites.sort());
+  });
+
   it("the README's commands run an agent on a prompt and merge its change", async () => {
     const commands = blockOf("README.md", /holdfast agents[\s\S]+?/);
     expect(commands.match(/^holdfast [a-z]+/gm)).toHaveLength(5);
