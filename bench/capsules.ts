@@ -235,7 +235,9 @@ class CapsuleBench {
   async snapshots(repo: Repo, rounds: number) {
     const capsule = await this.create(repo, "overlay");
     const { root, enter, workTree } = await capsule.attach();
-    const [program = "", ...args] = [...enter, "git", "-C", workTree, "status", "--porcelain"];
+    // As root, the files belong to the task's user, and git does not trust them by itself.
+    const asOwn = ["-c", "safe.directory=*"];
+    const [program = "", ...args] = [...enter, "git", ...asOwn, "-C", workTree, "status", "--porcelain"];
     const statusOnce = () => run(program, args, { maxBuffer: 1 << 26 });
     await statusOnce();
     const times = {
