@@ -12,6 +12,19 @@ import { isParked, PushHome } from "../support/pushing.ts";
 import { gitIn } from "../support/repo.ts";
 
 const isLong = process.env["HOLDFAST_LONG"] !== undefined;
+
+/** Kills the session process once the action had its effect, lets it end, and resumes. Returns what is on record. */
+async function endedAfterKill(home: PushHome, server: HeldServer, id: string): Promise<string[]> {
+  const dispatcher = await home.dispatcher();
+  await until(() => home.effects() === 1);
+  signalIfThere(home.hostPid(id) ?? 0, "SIGKILL");
+  await until(() => home.hostPid(id) === undefined);
+  server.letGo();
+  await home.cli("resume", id);
+  await reaches(dispatcher, id, "paused");
+  return typesOf(dispatcher, id);
+}
+
 describe.skipIf(!hasSandbox)("an external action", () => {
   it("parks its task, without a process, until a person approves it, and is then done once", async () => {
     using home = new PushHome();
@@ -51,13 +64,7 @@ describe.skipIf(!hasSandbox)("an external action", () => {
     const { dispatcher, id } = await home.begin();
     await isParked(dispatcher, id);
     expect(await home.approve(id)).toBe(0);
-    await until(() => home.effects() === 1);
-    signalIfThere(home.hostPid(id) ?? 0, "SIGKILL");
-    await until(() => home.hostPid(id) === undefined);
-    server.letGo();
-    await home.cli("resume", id);
-    await reaches(dispatcher, id, "paused");
-    const types = await typesOf(dispatcher, id);
+    const types = await endedAfterKill(home, server, id);
     expect(types, types.join(" ")).toContain("task_ended");
     expect(types.filter((type) => type === "approval_requested")).toHaveLength(1);
     expect(home.effects()).toBe(1);
@@ -70,14 +77,8 @@ describe.skipIf(!hasSandbox)("an external action", () => {
   it("script-1 is not done again in a lane without approvals either, if it ended after the kill", async () => {
     await using server = await HeldServer.start();
     using home = new PushHome(server);
-    const { dispatcher, id } = await home.begin("free");
-    await until(() => home.effects() === 1);
-    signalIfThere(home.hostPid(id) ?? 0, "SIGKILL");
-    await until(() => home.hostPid(id) === undefined);
-    server.letGo();
-    await home.cli("resume", id);
-    await reaches(dispatcher, id, "paused");
-    const types = await typesOf(dispatcher, id);
+    const { id } = await home.begin("free");
+    const types = await endedAfterKill(home, server, id);
     for (const type of ["action_begun", "action_ended", "task_ended"])
       expect(
         types.filter((one) => one === type),
