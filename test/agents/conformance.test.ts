@@ -312,14 +312,16 @@ describe.skipIf(!hasSandbox).each(here)(
       expect(await ofType(home, "dear", "task_ended")).toMatchObject([{ outcome: "unverified" }]);
       expect(await isResumed(home, "dear")).toBe(true);
       expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
-      // The first call ran. Some also ask outside of their conversation: if that is held first, the second call is
-      // refused, and has no effect. Nothing else happens to it, and it is not made again.
-      const outcomes = (await ofType(home, "dear", "tool_returned")).map(({ outcome }) => outcome);
-      expect([
-        ["ok", "ok"],
-        ["ok", "refused"],
-      ]).toContainEqual(outcomes);
-      expect(shown(home, "holdfast/dear:effects")).toBe(outcomes[1] === "ok" ? "x\ny\n" : "x\n");
+      // The first call ran. Some agents also ask outside of their conversation. If such a request is held first, the
+      // second call is refused or cut off, and may be made again later. No call has its effect twice.
+      const [first, ...second] = (await ofType(home, "dear", "tool_returned")).map(({ outcome }) => outcome);
+      expect(first).toBe("ok");
+      const completed = second.filter((outcome) => outcome === "ok").length;
+      expect(completed).toBeLessThanOrEqual(1);
+      const effects = shown(home, "holdfast/dear:effects");
+      if (completed === 1) expect(effects).toBe("x\ny\n");
+      else if (second.includes("interrupted")) expect(["x\n", "x\ny\n"]).toContain(effects);
+      else expect([second, effects]).toEqual([["refused"], "x\n"]);
     });
 
     it("two sessions at once see nothing of each other", async () => {
