@@ -130,9 +130,12 @@ async function compared(
   }
 }
 
-/** After this, git does not report files whose time alone has changed. It fails where others differ. */
+/**
+ * After this, git does not report files whose time alone has changed, and looks at those that it was told to take for
+ * unchanged. It fails where others differ.
+ */
 async function refresh(place: GitPlace): Promise<void> {
-  const args = ["update-index", "-q", "--refresh", "--ignore-submodules"];
+  const args = ["update-index", "-q", "--really-refresh", "--ignore-submodules"];
   await userGit(place, args, { isWriting }).catch((error: unknown) => {
     if (!isHoldfastError(error, "git_failed")) throw error;
   });

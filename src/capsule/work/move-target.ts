@@ -46,16 +46,22 @@ export interface TargetMove extends Target {
 
 /** The branch that is named, or the one that the session's checkout is on. */
 export async function findTarget(repo: Repo, named?: string): Promise<Target> {
-  const branch = named?.replace(/^refs\/heads\//, "") ?? (await currentBranch(repo));
+  const branch = await realBranch(repo, named?.replace(/^refs\/heads\//, "") ?? (await currentBranch(repo)));
   const tip = await exactTip(repo, branch);
-  if (tip === undefined)
-    throw new HoldfastError("branch_not_found", `there is no branch ${branch} in ${placeOf(repo)}`, {
-      branch,
-    });
+  if (tip === undefined) {
+    const isUnborn = branch === (await currentBranch(repo).catch(() => undefined));
+    const why = isUnborn
+      ? `the branch ${branch} of ${placeOf(repo)} has no commit yet: make the first one there, or take the session's with git merge`
+      : `there is no branch ${branch} in ${placeOf(repo)}`;
+    throw new HoldfastError("branch_not_found", why, { branch });
+  }
   if (branch.startsWith(BRANCH_FOLDER))
     throw new HoldfastError("merge_refused", `${branch} is a session's own branch: name one of yours`);
   return { branch, tip };
 }
+
+/** Git follows as many. */
+const MAX_NAMES = 5;
 
 const placeOf = ({ checkout, gitDir }: Repo) => checkout ?? gitDir;
 
@@ -65,6 +71,19 @@ async function currentBranch(repo: Repo): Promise<string> {
   const ref = stdout.toString("utf8").trim();
   if (exitCode === 0 && ref.startsWith("refs/heads/")) return ref.slice("refs/heads/".length);
   throw new HoldfastError("branch_not_found", `${placeOf(repo)} is on no branch: name one with --into`);
+}
+
+/** A branch may be another name of one. Only the real one is checked out anywhere. */
+async function realBranch(repo: Repo, branch: string): Promise<string> {
+  let real = branch;
+  for (let followed = 0; followed < MAX_NAMES; followed += 1) {
+    const args = ["symbolic-ref", "--quiet", `refs/heads/${real}`];
+    const { exitCode, stdout } = await runGit(userPlace(repo), args, { accept: [0, 1, 128] });
+    const ref = stdout.toString("utf8").trim();
+    if (exitCode !== 0 || !ref.startsWith("refs/heads/")) return real;
+    real = ref.slice("refs/heads/".length);
+  }
+  return real;
 }
 
 /** The commit of a branch with exactly this name. Other names that lead to a commit do not count. */

@@ -65,8 +65,9 @@ async function write(tree: WorkTree, args: readonly string[], update?: Update): 
     await writing(tree, args);
   } catch (error) {
     if (!isHoldfastError(error, "git_failed")) throw error;
-    // A git that did not get the lock changed nothing, and the lock is another's.
-    const left = update && !isLockedOut(error) ? await takeBack(tree, update) : [];
+    // A git that refused changed nothing: what differs is a person's. Nor did one that did not get another's lock.
+    const hasBegun = update && !isLockedOut(error) && !isRefusal(error);
+    const left = hasBegun ? await takeBack(tree, update) : [];
     const now =
       left.length === 0
         ? "all of them are as they were"
@@ -93,6 +94,10 @@ async function writing(tree: WorkTree, args: readonly string[]): Promise<void> {
     await sleep(RETRY_MS);
   }
 }
+
+/** Git looks at all files before it writes the first of them. These are its words for what it finds in the way. */
+const isRefusal = ({ message }: HoldfastError) =>
+  /Cannot merge\.|would be (overwritten|removed) by merge|would lose untracked files in it/.test(message);
 
 /** `update-index -q` gives no reason. */
 const isLockedOut = ({ message }: HoldfastError) =>

@@ -47,14 +47,25 @@ async function workTreesOn(
   const ref = `refs/heads/${branch}`;
   const out = (await git(userPlace(repo), ["worktree", "list", "--porcelain", "-z"])).toString("utf8");
   const found: WorkTree[] = [];
-  for (const fields of out.split("\0\0").map((part) => part.split("\0"))) {
-    const path = fields.find((field) => field.startsWith("worktree "))?.slice("worktree ".length);
-    if (path === undefined || fields.includes("bare")) continue;
-    const gitDir = gitDirOf(path);
+  for (const [at, fields] of out
+    .split("\0\0")
+    .map((part) => part.split("\0"))
+    .entries()) {
+    const listed = fields.find((field) => field.startsWith("worktree "))?.slice("worktree ".length);
+    if (listed === undefined || fields.includes("bare")) continue;
+    const { path, gitDir } = at === 0 ? mainOf(repo, listed) : { path: listed, gitDir: gitDirOf(listed) };
     if (fields.includes(`branch ${ref}`) || leftFor(gitDir).includes(ref))
       found.push({ path, gitDir, underWay: underWayIn(gitDir) });
   }
   return found;
+}
+
+/**
+ * The first in the list is the repo's own. Where its gitdir is not below it, as in a submodule, git lists the gitdir in
+ * its place.
+ */
+function mainOf({ checkout, gitDir, headDir }: Repo, listed: string): Pick<WorkTree, "path" | "gitDir"> {
+  return { path: checkout !== null && headDir === gitDir ? checkout : listed, gitDir };
 }
 
 function gitDirOf(workTree: string): string {
