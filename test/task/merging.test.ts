@@ -74,6 +74,30 @@ describe("a merge", () => {
     expect(readFileSync(join(home.main, "n.txt"), "utf8")).toBe("n\nchanged\n");
   });
 
+  it("leaves out what a rewind has undone, as conflicts does, and a rewind forward brings it back", async () => {
+    using home = new TaskHome(FILES);
+    const hf = await home.open();
+    const id = await worked(home, hf, "echo kept > kept.txt");
+    await again(hf, id, "echo bad > bad.txt; echo bad > b.txt");
+    const other = await worked(home, hf, "echo other > b.txt");
+    const collided = async () => (await hf.findConflicts()).flatMap(({ conflicts }) => conflicts);
+    expect(await collided()).toMatchObject([{ paths: ["b.txt"] }]);
+    await hf.rewindSession(id, 1);
+    expect(await collided()).toEqual([]);
+    expect(await hf.mergeSession(id)).toMatchObject({ commits: 1, isNew: true });
+    expect(readFileSync(join(home.main, "kept.txt"), "utf8")).toBe("kept\n");
+    expect(existsSync(join(home.main, "bad.txt"))).toBe(false);
+    await hf.rewindSession(id, 2);
+    expect(await hf.mergeSession(id)).toMatchObject({ commits: 1 });
+    expect(existsSync(join(home.main, "bad.txt"))).toBe(true);
+    await hf.rewindSession(other, 0);
+    await expect(hf.mergeSession(other)).rejects.toMatchObject({
+      code: "nothing_to_merge",
+      message: expect.stringContaining("a rewind has undone all work"),
+    });
+    expect(readFileSync(join(home.main, "b.txt"), "utf8")).toBe("bad\n");
+  });
+
   it("includes a person's commits on the session's branch, and the session goes on after them", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();

@@ -19,6 +19,7 @@ import { isHoldfastError } from "../../contract/index.ts";
 import { defaultUser, type Home, inspectAll, repoOf } from "../../home/index.ts";
 import { type SessionState, standsOn } from "../../session/index.ts";
 import { workAgain } from "../files/checkpoint.ts";
+import { tipOfWork } from "./work-to-merge.ts";
 
 /** What will collide in one repo. */
 export interface ConflictsIn {
@@ -110,8 +111,10 @@ async function worksOf(repo: Repo, store: Store, states: readonly SessionState[]
       if (!trees.has(snapshot.tree)) await workAgain({ repo, id: session }, store, snapshot);
       const commit = below && trees.has(below) ? below : task.base;
       works.push({ session, commit, tree: snapshot.tree });
-    } else if (tip !== undefined)
-      works.push({ session, commit: tip, merged: tip === merged?.from ? merged : null });
+    } else if (tip !== undefined) {
+      const commit = tipOfWork({ branch, merged }, { tip, below: below && !trees.has(below) ? tip : below });
+      if (commit !== null) works.push({ session, commit, merged: tip === merged?.from ? merged : null });
+    }
   }
   return works;
 }

@@ -23,7 +23,7 @@ import { messageOfAll } from "./publishing.ts";
 
 export interface WorkToMerge {
   readonly task: number;
-  /** The session's branch, and its tip. Commits that a person added to it are merged too. */
+  /** The session's branch, and the last commit to merge. Commits that a person added to it are merged too. */
   readonly name: string;
   readonly from: string;
 }
@@ -49,9 +49,22 @@ export async function workOf({ session, repo }: Room, begun?: string): Promise<W
       facts,
     );
   if (!branch?.tip) throw nothing(`session ${session.id} has not published any work`);
-  const from = await branchTip(repo, branch.name);
-  if (from === undefined) throw nothing(`the session's branch ${branch.name} does not exist any more`);
+  const tip = await branchTip(repo, branch.name);
+  if (tip === undefined) throw nothing(`the session's branch ${branch.name} does not exist any more`);
+  const from = tipOfWork(session.state, { tip, below: await commitBelow(repo, task) });
+  if (from === null) throw nothing(`a rewind has undone all work of session ${session.id}`);
   return { task: task.number, name: branch.name, from };
+}
+
+/**
+ * A rewind leaves the branch where it is. The session's work then ends at the commit `below` its files, or there is none
+ * (null). A tip that is merged already is named by the record of its merge, and one that a person made has their commits.
+ */
+export function tipOfWork(
+  { branch, merged }: Pick<SessionState, "branch" | "merged">,
+  { tip, below }: { readonly tip: string; readonly below: string | null },
+): string | null {
+  return tip === branch?.tip && tip !== merged?.from ? below : tip;
 }
 
 async function hasUnpublished(repo: Repo, { task }: SessionState): Promise<boolean> {
