@@ -49,4 +49,22 @@ describe("a hand-off", () => {
     expect(turns[1]).toBe("ani");
     expect(readdirSync(directory), "it stays the person's").toContain("a.txt");
   });
+
+  it("verify-5 does not publish work that needs a review when a person returns it with a change of theirs", async () => {
+    using home = new TaskHome({ "a.txt": "one\n" });
+    const { hf, session } = await home.atRest(
+      "mkdir -p .github/workflows; echo on > .github/workflows/ci.yml",
+    );
+    const directory = home.join("mine");
+    await hf.handOffSession(session.id, { to: "ani", directory });
+    writeFileSync(join(directory, "a.txt"), "one\nperson\n");
+    const { branch, unpublished } = await hf.takeBackSession(session.id);
+    expect({ branch, unpublished }).toMatchObject({
+      branch: null,
+      unpublished: { code: "policy", reason: expect.stringContaining(".github/workflows/ci.yml") },
+    });
+    expect(gitIn(home.main, "branch", "--list", "holdfast/*")).toBe("");
+    const reviewed = await hf.branchSession(session.id, { isReviewed: true });
+    expect(gitIn(home.main, "show", `${reviewed.branch}:.github/workflows/ci.yml`)).toBe("on");
+  });
 });

@@ -22,7 +22,7 @@ import { finishRewind } from "../files/rewind.ts";
 import { commitBelow } from "../files/starting-point.ts";
 import { restore } from "../files/teardown.ts";
 import { branchOf, messageOfPerson, publishOrSay, type Unpublished } from "../results/publishing.ts";
-import { valuesBefore } from "../results/values.ts";
+import { whyToReview } from "../results/review.ts";
 import { currentLimits, openCapsule, type Room, requireCapsule } from "../room/room.ts";
 import { assertOutside, defaultDirectory } from "./directory.ts";
 import { NOTE_FILE, noteOf } from "./note.ts";
@@ -161,15 +161,17 @@ export async function takeBack(room: Room, options: TakeBackOptions = {}): Promi
   const { snapshot, work } = await takeCheckpoint(room, capsule, await currentLimits(room));
   await capsule.settle(snapshot);
   const isChanged = work.tree !== task.snapshot?.tree;
-  const held = valuesBefore(session.state);
+  const base = await commitBelow(room.repo, task);
+  // The commit would have the agent's work too, which may wait for a review.
+  const held = isChanged ? await whyToReview(room, await capsule.store(), { base, work }) : undefined;
   const { branch, unpublished } =
     isChanged && !held
       ? await publishOrSay(room, {
           tree: work.tree,
-          base: await commitBelow(room.repo, task),
+          base,
           message: messageOfPerson(session, handoff.to, task.branch === null),
         })
-      : { branch: null, unpublished: (isChanged && held) || null };
+      : { branch: null, unpublished: held ?? null };
   return { turn: turn.number, snapshot: snapshot.commit, tree: work.tree, isChanged, branch, unpublished };
 }
 

@@ -8,7 +8,6 @@ import {
   openStore,
   publishAgentCommits,
   type Store,
-  statOf,
   treeOf,
 } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
@@ -18,9 +17,8 @@ import { commitBelow } from "../files/starting-point.ts";
 import { restore } from "../files/teardown.ts";
 import { currentLimits, openCapsule, type Room, requireCapsule } from "../room/room.ts";
 import { judgeCommits, UNSEARCHED } from "./judging.ts";
-import { applyPolicy } from "./policy.ts";
 import { branchOf, messageOf, type Published, publishTree } from "./publishing.ts";
-import { valuesBefore, valuesInWork } from "./values.ts";
+import { whyToReview } from "./review.ts";
 
 export interface BranchOptions {
   /** A person has reviewed work that was held, or that the agent left unfinished. */
@@ -75,14 +73,7 @@ export async function branchWork(
       });
     const store = await openStore(repo, io.disk);
     const work = await workAgain({ repo, id: session.id }, store, task.snapshot);
-    const found = isReviewed
-      ? undefined
-      : ((await valuesInWork(room, store, base, work)) ??
-        valuesBefore(session.state) ??
-        (await applyPolicy(room, store, {
-          ...{ base, tree: work.tree },
-          stat: await statOf(repo, store, await treeOf(repo, base), work.tree),
-        })));
+    const found = isReviewed ? undefined : await whyToReview(room, store, { base, work });
     if (found) throw new HoldfastError("needs_review", found.reason, { session: session.id });
     const message = await messageOf(room, capsule);
     const commit = { tree: work.tree, base, message, ...(isReviewed && { isReviewed }) };
