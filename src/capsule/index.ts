@@ -77,7 +77,7 @@ export { commitCheckout } from "./work/dirty.ts";
 export { makeExactTree } from "./work/exact-tree.ts";
 export { type LinedCommits, takeCommits } from "./work/kept-commits.ts";
 export { assertMovable, findTarget, finishMove, moveTarget, type Target } from "./work/move-target.ts";
-export { branchTip, copyObjects, publish, publishedBranch } from "./work/publish.ts";
+export { assertPublishable, branchTip, copyObjects, publish, publishedBranch } from "./work/publish.ts";
 export { makePushDir } from "./work/push-dir.ts";
 export type { CommitToJudge } from "./work/quarantine.ts";
 export { type Conflicted, isConflicted, type Replayed, replay } from "./work/replay.ts";

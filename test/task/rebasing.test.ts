@@ -64,3 +64,39 @@ it("after a rebase that leaves out what the branch already has, the diff has the
   expect(gitIn(home.main, "diff", "--name-only", "main", commit).split("\n")).toEqual(["one", "three"]);
   expect((await hf.diffSession(session.id)).stat.paths).toEqual(["three"]);
 });
+
+it("a rebase is refused and changes no file while the session's branch is checked out elsewhere", async () => {
+  using home = new TaskHome({ "a.txt": "a\n", "b.txt": "b\n" });
+  const hf = await home.open();
+  const { session, task } = await home.start(hf, "the work");
+  await turn(task, "echo n > n.txt");
+  await task.end("done");
+  await session.pause();
+  commitFiles(home.main, { "b.txt": "up\n" }, "by a person");
+  gitIn(home.main, "worktree", "add", "-q", home.join("elsewhere"), home.branchOf(session.id));
+  await expect(hf.rebaseSession(session.id)).rejects.toMatchObject({
+    code: "publish_refused",
+    message: expect.stringContaining("is checked out in"),
+  });
+  expect((await hf.diffSession(session.id)).stat.paths).toEqual(["n.txt"]);
+  expect(await hf.mergeSession(session.id)).toMatchObject({ commits: 1 });
+  expect(gitIn(home.main, "show", "main:b.txt")).toBe("up");
+});
+
+it("a rebase after a rewind takes only the work that is left", async () => {
+  using home = new TaskHome({ "a.txt": "a\n" });
+  const hf = await home.open();
+  const { session, task } = await home.start(hf, "the work");
+  await turn(task, "echo kept > kept.txt");
+  await task.end("done");
+  const second = await hf.startTask(session, sandbox);
+  await turn(second, "echo undone > undone.txt");
+  await second.end("done");
+  await session.pause();
+  const branch = home.branchOf(session.id);
+  await hf.rewindSession(session.id, 1);
+  commitFiles(home.main, { "c.txt": "c\n" }, "by a person");
+  const { commit } = await hf.rebaseSession(session.id);
+  expect(gitIn(home.main, "rev-parse", branch)).toBe(commit);
+  expect(gitIn(home.main, "diff", "--name-only", "main", branch)).toBe("kept.txt");
+});

@@ -65,9 +65,16 @@ export async function publish(publication: Publication): Promise<string | undefi
   return replaced;
 }
 
+type Move = Pick<Publication, "repo" | "branch" | "ours" | "base">;
+
+/** Fails if a commit on `base` could not be published as things are. */
+export async function assertPublishable(move: Move): Promise<void> {
+  await assertMovable(move, await branchTip(move.repo, move.branch));
+}
+
 /** Returns the tip that is left behind, if there is one. */
 async function assertMovable(
-  { repo, branch, ours, base }: Publication,
+  { repo, branch, ours, base }: Move,
   before: string | undefined,
 ): Promise<string | undefined> {
   if (before === undefined) return undefined;

@@ -7,6 +7,7 @@
  * the files would undo what the branch has.
  */
 import {
+  assertPublishable,
   copyObjects,
   differenceFor,
   findTarget,
@@ -64,9 +65,12 @@ export async function rebaseWork(room: Room, options: RebaseOptions): Promise<Re
   await workOf(room, result.tree);
   const done = { onto: target.branch, branch: name, commit: result.commit, from };
   if (result.commit === from) return { ...done, isNew: false };
+  // Files on the new base below a branch that stays on the old one would undo what the new base brings.
+  const ours = [from, session.state.branch?.tip].filter((id) => typeof id === "string");
+  await assertPublishable({ repo, branch: name, ours, base: target.tip });
   await copyObjects(repo, await openStore(repo, room.io.disk), result.commit, target.tip);
   await bringFiles(room, result);
-  await moveBranch(room, { tip: target.tip, from, name }, result);
+  await moveBranch(room, { tip: target.tip, ours, name }, result);
   return { ...done, isNew: true };
 }
 
@@ -92,7 +96,7 @@ async function bringFiles(room: Room, { commit, tree }: Replayed): Promise<void>
 
 async function moveBranch(
   { session, repo, io }: Room,
-  { tip, from, name }: { readonly tip: string; readonly from: string; readonly name: string },
+  { tip, ours, name }: { readonly tip: string; readonly ours: readonly string[]; readonly name: string },
   { commit, commits }: Replayed,
 ): Promise<void> {
   const { task } = session.state;
@@ -107,7 +111,7 @@ async function moveBranch(
     base: tip,
     branch: name,
     // Commits that a person made on it were replayed too.
-    ours: [from],
+    ours,
     identity: await userIdentity(repo),
     onMove: async (replaced) =>
       void (await session.append("publishing_started", { ...published, ...present({ replaced }) })),
