@@ -129,6 +129,20 @@ const kernel: Attempt[] = [
     without: ["filter"],
   },
   {
+    title: "a lease, which holds up every other program that opens the file",
+    script: perl(
+      'open(F, ">", "leased"); close F; open(F, "<", "leased"); print fcntl(F, 1024, 1) ? "WON" : "errno " . ($! + 0)',
+    ),
+    says: /errno 22\b/,
+    without: ["filter"],
+  },
+  {
+    title: "contexts of asynchronous I/O, which all programs of the machine share",
+    script: callOf("io_setup", 1, "\\0".repeat(8)),
+    says: /errno 38\b/,
+    without: ["filter"],
+  },
+  {
     title: "the terminal of the process that started it",
     script: "(: < /dev/tty) && echo WON",
     says: /No such device|cannot open/,

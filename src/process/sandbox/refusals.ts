@@ -30,6 +30,7 @@ export interface RefusedCall {
 }
 
 const EPERM = 1;
+const EINVAL = 22;
 export const ENOSYS = 38;
 const EPROTONOSUPPORT = 93;
 const EOPNOTSUPP = 95;
@@ -59,6 +60,8 @@ const MAKES_FILE = 0o100 | 0o20000000;
 
 /** Flags of `fallocate`. Freeing a range also needs KEEP_SIZE. */
 const [KEEP_SIZE, PUNCH_HOLE, INSERT_RANGE] = [0x1, 0x2, 0x20];
+/** F_SETLEASE and F_SETDELEG. */
+const LEASES = [1024, 1040];
 /** The older way to ask for space beyond the end of a file: FS_IOC_RESVSP, FS_IOC_RESVSP64, FS_IOC_ZERO_RANGE. */
 const TAKES_SPACE = [0x4030_5828, 0x4030_582a, 0x4030_5839];
 
@@ -95,6 +98,8 @@ export const REFUSALS: readonly RefusedCall[] = [
   refuse("fallocate", EOPNOTSUPP, { ...isOneOf(1, KEEP_SIZE), mask: KEEP_SIZE | PUNCH_HOLE }),
   refuse("fallocate", EOPNOTSUPP, hasAny(1, INSERT_RANGE)),
   refuse("ioctl", EOPNOTSUPP, isOneOf(1, ...TAKES_SPACE)),
+  // A lease holds up every other program that opens the file, and files of the host are visible inside.
+  refuse("fcntl", EINVAL, isOneOf(1, ...LEASES)),
   // Its mode and flags are in memory, which a filter can't read. So are the flags of clone3.
   refuse("openat2", ENOSYS),
   refuse("clone3", ENOSYS),
@@ -110,6 +115,9 @@ export const REFUSALS: readonly RefusedCall[] = [
   refuse("socket", EPROTONOSUPPORT, isOneOf(0, AF_NETLINK), isNoneOf(2, NETLINK_ROUTE)),
   refuse("socket", EAFNOSUPPORT, isOneOf(0, AF_INET), { ...isOneOf(1, SOCK_PACKET), mask: SOCK_TYPE_MASK }),
   refuse("socketpair", EAFNOSUPPORT, isNoneOf(0, AF_UNIX)),
+
+  // All programs of the machine share one number of these contexts. Databases continue without.
+  refuse("io_setup", ENOSYS),
 
   // The mounts are settled before the program starts.
   ...always("mount", "umount2", "pivot_root", "chroot", "mount_setattr", "open_tree", "open_tree_attr"),

@@ -26,6 +26,8 @@ const NUMBERS = {
   fchmodat: [268, 53],
   fchmodat2: [452, 452],
   fallocate: [285, 47],
+  fcntl: [72, 25],
+  io_setup: [206, 0],
   mknod: [133, null],
   mknodat: [259, 33],
   clone: [56, 220],

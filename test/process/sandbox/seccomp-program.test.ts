@@ -81,7 +81,8 @@ function expected(architecture: Architecture, { audit, number, args }: Asked): n
   const has = (index: number, bits: number) => (args[index] ?? 0n) & BigInt(bits);
   const refused = (isRefused: unknown, number = 1) => (isRefused ? errno(number) : ALLOW);
   if (ALWAYS.has(call)) return errno(1);
-  if (call === "openat2" || call === "clone3") return errno(38);
+  if (["openat2", "clone3", "io_setup"].includes(call)) return errno(38);
+  if (call === "fcntl") return refused([1024, 1040].includes(arg(1)), 22);
   if (call === "clone") return refused(has(0, 0x7e020000));
   if (call === "unshare") return refused(has(0, 0x7e020080));
   if (call === "ioctl" && [0x40305828, 0x4030582a, 0x40305839].includes(arg(1))) return errno(95);
@@ -104,8 +105,8 @@ function expected(architecture: Architecture, { audit, number, args }: Asked): n
 /** Every bit that a rule tests, and the values that a rule compares with. */
 const telling = [
   0, 1, 2, 3, 5, 10, 16, 17, 31, 32, 33, 35, 38, 40, 0x40, 0x41, 0x40305828, 0x4030582a, 0x40305839, 0x80,
-  0x5412, 0x541c, 0x20000, 0x40000, 0x400000, 0x10000000, 0x40000000, 0x7e020000, 0xffffffff, 0o755, 0o4755,
-  0o20666, 0o60666, 0o100666, 0o104755,
+  0x5412, 0x541c, 0x20000, 0x40000, 1024, 1040, 0x400000, 0x10000000, 0x40000000, 0x7e020000, 0xffffffff,
+  0o755, 0o4755, 0o20666, 0o60666, 0o100666, 0o104755,
 ];
 const word = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...telling) },
