@@ -56,6 +56,8 @@ function boundingWatches(): string {
 }
 
 const SCRIPT = [
+  // What the host mounts later does not come in.
+  '{ [ "$2" = "" ] || "$2" --make-rprivate /; }',
   'cd "$1"',
   'echo "there $$"',
   "IFS= read -r options",

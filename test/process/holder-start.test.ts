@@ -1,4 +1,6 @@
+import { execFileSync } from "node:child_process";
 import { readlinkSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import {
@@ -78,5 +80,15 @@ describe.skipIf(!canSandbox)("a starting holder", () => {
     child.kill("SIGKILL");
     await child.ended();
     await gone(temp.path);
+  });
+
+  it.each(["network", "none"])("sandbox-2 does not see what the machine mounts later (%s)", (network) => {
+    using temp = new TempDir();
+    const fixture = join(import.meta.dirname, "..", "fixtures", "late-mount.ts");
+    const shared = ["sh", "-c", 'mount --make-rshared / && exec "$0" "$@"'];
+    const own = ["unshare", ...(process.getuid?.() === 0 ? [] : ["-Ur"]), "-m"];
+    const [program = "", ...args] = [...own, ...shared, process.execPath, fixture, temp.path, network];
+    const said = execFileSync(program, args, { encoding: "utf8" });
+    expect(said).toBe("mounted=true before=true late=false\n");
   });
 });
