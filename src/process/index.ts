@@ -24,7 +24,7 @@ export {
   throughHolder,
 } from "./holder.ts";
 export { ComingHolder, startHolder } from "./holder-start.ts";
-export { halfOfAllProcesses, limited, type ProcessLimits } from "./limits.ts";
+export { halfOfAllProcesses, limited, ownMostOpenFiles, type ProcessLimits } from "./limits.ts";
 export { CAPSULE_MARK, endMarked, markedProcesses } from "./marks.ts";
 export { withNetwork } from "./network/held.ts";
 export { type EnterWords, InsideConnector, type InsideListener, listenInside } from "./network/opener.ts";

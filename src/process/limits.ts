@@ -2,7 +2,7 @@
  * Owns the limits that the kernel enforces for a process and everything that it starts. They need no
  * watching: an operation beyond a limit fails at once.
  */
-import { readTextOr } from "../util/index.ts";
+import { present, readTextOr } from "../util/index.ts";
 import type { FirstWrite } from "./first-writes.ts";
 import { findOutsideProgram } from "./outside-program.ts";
 
@@ -62,6 +62,19 @@ export function limitingScript(limits: ProcessLimits): string {
   return steps.join("");
 }
 
+/** For the first process of a pid namespace, from inside. A shell can't set a limit of another process. */
+export function limitingFirst({ maxProcesses }: ProcessLimits): string {
+  const program = findOutsideProgram("prlimit");
+  const [limit] = attainable(present({ maxProcesses }));
+  return program && limit ? `${program} --pid 1 --nproc=${limit.value} || exit 126; ` : "";
+}
+
+/**
+ * None. Where the kernel passes it to a program of the machine, it does so in spite of a limit of 0, and root would read
+ * a task's memory there. A limit of 1 prevents that.
+ */
+export const mostOfCore = () => (readTextOr("/proc/sys/kernel/core_pattern", "").startsWith("|") ? 1 : 0);
+
 /**
  * Our own limit may be lower. It can't be raised, and asking for that would keep the command from starting.
  */
@@ -79,6 +92,9 @@ export function halfOfAllProcesses(): number {
   const known = most.filter((one) => one > 0);
   return known.length === 0 ? FEWEST_PIDS / 2 : Math.floor(Math.min(...known) / 2);
 }
+
+/** How far our own limit can be raised. */
+export const ownMostOpenFiles = () => mostOf(readTextOr("/proc/self/limits", ""), NAMES.maxOpenFiles.kernel);
 
 /** Makes the kernel end a command first when memory runs out, before the processes that drive it. */
 export function firstToEnd(own = readTextOr(SCORE_FILE, "")): FirstWrite[] {

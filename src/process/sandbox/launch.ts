@@ -9,10 +9,18 @@
  */
 import { closeSync } from "node:fs";
 import { join } from "node:path";
+import { present } from "../../util/index.ts";
 import { makeCgroup } from "../cgroup.ts";
 import { openData } from "../data-descriptor.ts";
 import { type FirstWrite, writingFirst } from "../first-writes.ts";
-import { firstToEnd, limitingScript } from "../limits.ts";
+import {
+  firstToEnd,
+  limited,
+  limitingFirst,
+  limitingScript,
+  mostOfCore,
+  type ProcessLimits,
+} from "../limits.ts";
 import { programPath } from "../outside-program.ts";
 import { HOST_NAME, ownFiles } from "./identity.ts";
 import { lateVariables } from "./late-variables.ts";
@@ -76,13 +84,15 @@ export function launch(sandbox: Sandbox, options: LaunchOptions): Launch {
     for (const fd of descriptors.splice(0)) closeSync(fd);
   };
   const given = (fd: number) => String(FIRST_DESCRIPTOR + descriptors.push(fd) - 1);
-  const { user, tools, limits } = sandbox;
+  const { user, tools } = sandbox;
+  const { outer, inner } = limitsOf(sandbox);
   const env = { ...options.env, ...tools.env, ...(options.tmp && { TMPDIR: TMP_INSIDE }) };
   const late = lateVariables(env);
   try {
     const argv = [
       // Done before privileges are dropped: what an ordinary process sets, it can also undo.
       ...writingFirst([...countedIn(sandbox), ...firstToEnd()]),
+      ...limited(outer),
       ...options.entry.enter,
       programPath("bwrap"),
       ...namespaces(sandbox, options.entry),
@@ -91,7 +101,11 @@ export function launch(sandbox: Sandbox, options: LaunchOptions): Launch {
       given(openSeccomp()),
       "--",
       ...(user ? becoming(user, sandbox.at) : []),
-      ...["/bin/sh", "-c", limitingScript({ maxCoreBytes: 0, ...limits }) + late.naming + SCRIPT],
+      ...[
+        "/bin/sh",
+        "-c",
+        `${user ? "" : limitingFirst(inner)}${limitingScript(inner)}${late.naming}${SCRIPT}`,
+      ],
       join(sandbox.at, options.cwd ?? "."),
       ...options.command,
     ];
@@ -100,6 +114,23 @@ export function launch(sandbox: Sandbox, options: LaunchOptions): Launch {
     close();
     throw error;
   }
+}
+
+/**
+ * `outer`: for bubblewrap too, whose own process inside belongs to an ordinary user, who could make it start others.
+ * Processes are counted inside alone: outside, all of the user's count. `inner`: a shell sets them, because another
+ * program would make every command start later.
+ */
+function limitsOf({ user, limits }: Sandbox): {
+  readonly outer: ProcessLimits;
+  readonly inner: ProcessLimits;
+} {
+  const maxCoreBytes = mostOfCore();
+  const { maxProcesses, ...others } = limits;
+  if (!user) return { outer: { ...others, maxCoreBytes }, inner: present({ maxProcesses }) };
+  return maxCoreBytes === 0
+    ? { outer: {}, inner: { ...limits, maxCoreBytes } }
+    : { outer: { maxCoreBytes }, inner: limits };
 }
 
 function countedIn({ cgroup }: Sandbox): readonly FirstWrite[] {

@@ -6,6 +6,7 @@ import { type QuotaSettings, type Settings, within } from "../../config/index.ts
 import {
   type CgroupShare,
   halfOfAllProcesses,
+  ownMostOpenFiles,
   type ProcessLimits,
   type TaskUser,
 } from "../../process/index.ts";
@@ -41,6 +42,11 @@ export function quotaOf(asked: QuotaSettings, { quota: allowed }: Settings): Quo
 const PROCESS_FACTOR = 2;
 /** More than ordinary tools and databases need. */
 const MAX_OPEN_FILES = 65_536;
+/**
+ * The kernel counts descriptors that are on their way through sockets for each user, and compares them with the limit of
+ * the sender. With half of ours, a task can't keep our own processes from sending theirs.
+ */
+const mostOpenFiles = () => Math.min(MAX_OPEN_FILES, Math.floor(ownMostOpenFiles() / 2));
 
 /**
  * The limits that the kernel enforces for each process. It counts processes by user and user namespace, so
@@ -51,7 +57,7 @@ const MAX_OPEN_FILES = 65_536;
 export function kernelLimits({ maxBytes, maxProcesses }: Quota, user: TaskUser | undefined): ProcessLimits {
   return {
     maxFileBytes: maxBytes,
-    maxOpenFiles: MAX_OPEN_FILES,
+    maxOpenFiles: mostOpenFiles(),
     maxProcesses: user ? halfOfAllProcesses() : PROCESS_FACTOR * maxProcesses,
   };
 }
