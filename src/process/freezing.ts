@@ -37,8 +37,9 @@ export interface Frozen extends Disposable {
 }
 
 /**
- * Stops every other process in the holder's namespaces, and those with the mark, which may be on their way
- * in, with everything that these started. Processes that the holder itself starts while it begins are not
+ * Stops every other process in the holder's namespaces, and those of ours with the mark, which may be on their
+ * way in, with everything that these started. The mark of a process that is not ours may be forged, to keep a
+ * freeze from ending. Processes that the holder itself starts while it begins are not
  * stopped: it would wait for them forever.
  */
 export function freezeHeld(holder: Holder, mark: string): Frozen {
@@ -46,7 +47,9 @@ export function freezeHeld(holder: Holder, mark: string): Frozen {
   return frozen(() => {
     const held = allPids().filter((pid) => isIn(pid, holder));
     // What they started may have namespaces of its own, as an upstream server has.
-    return [...held, ...pidsWith(mark)].filter((pid) => !isSpared(pid)).flatMap(treeOf);
+    const ours = new Set(treeOf(process.pid));
+    const coming = pidsWith(mark).filter((pid) => ours.has(pid));
+    return [...held, ...coming].filter((pid) => !isSpared(pid)).flatMap(treeOf);
   });
 }
 

@@ -96,9 +96,12 @@ export function writtenBytes(pid: number): number | undefined {
   return counts.length === 0 ? undefined : counts.reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/** Bytes on the disk in files that have no name any more and that one of them still has open. */
+/**
+ * Bytes on the disk in files that have no name any more, and that one of them still has open or in its memory.
+ */
 export function unnamedBytes(pid: number): number {
-  const seen = new Map<string, number>();
+  const opened = new Map<string, number>();
+  const mapped = new Map<string, number>();
   let looked = 0;
   for (const one of treeOf(pid)) {
     for (const fd of namesIn(`/proc/${one}/fd`)) {
@@ -106,15 +109,47 @@ export function unnamedBytes(pid: number): number {
       if (looked > MAX_DESCRIPTORS) return Number.MAX_SAFE_INTEGER;
       try {
         const path = `/proc/${one}/fd/${fd}`;
-        if (!readlinkSync(path).endsWith(" (deleted)")) continue;
-        const { dev, ino, blocks } = statSync(path);
-        seen.set(`${dev} ${ino}`, blocks * BLOCK_BYTES);
+        if (!readlinkSync(path).endsWith(DELETED)) continue;
+        const { ino, blocks } = statSync(path);
+        opened.set(String(ino), blocks * BLOCK_BYTES);
       } catch {
         // It was closed meanwhile.
       }
     }
+    for (const { inode, bytes } of mappedUnnamed(one))
+      mapped.set(inode, Math.max(bytes, mapped.get(inode) ?? 0));
   }
-  return [...seen.values()].reduce((sum, bytes) => sum + bytes, 0);
+  // Not by the device, which has another name among the mappings.
+  for (const inode of opened.keys()) mapped.delete(inode);
+  return [...opened.values(), ...mapped.values()].reduce((sum, bytes) => sum + bytes, 0);
+}
+
+const DELETED = " (deleted)";
+/** A line of proc_pid_maps(5): the range, the offset, and the inode of a file without a name. */
+const UNNAMED = /^([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) \S+ (\d+) +(\S.*) \(deleted\)$/gm;
+/** These are in memory, which is counted as such. */
+const IN_MEMORY = /^\/(memfd:|dev\/shm\/|dev\/zero$|SYSV)/;
+
+function mappedUnnamed(pid: number): { readonly inode: string; readonly bytes: number }[] {
+  const found: { inode: string; bytes: number }[] = [];
+  for (const [, from = "", to = "", offset = "", inode = "", path = ""] of readTextOr(
+    `/proc/${pid}/maps`,
+    "",
+  ).matchAll(UNNAMED)) {
+    if (IN_MEMORY.test(path)) continue;
+    const extent = Number(`0x${offset}`) + Number(`0x${to}`) - Number(`0x${from}`);
+    found.push({ inode, bytes: onDisk(`/proc/${pid}/map_files/${from}-${to}`) ?? extent });
+  }
+  return found;
+}
+
+/** Undefined if we may not look: only root may. */
+function onDisk(path: string): number | undefined {
+  try {
+    return statSync(path).blocks * BLOCK_BYTES;
+  } catch {
+    return undefined;
+  }
 }
 
 export function threadsOf(pid: number): string[] {

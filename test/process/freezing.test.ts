@@ -119,4 +119,24 @@ describe.skipIf(!hasGcc)("processes that start others all the time", () => {
       await endHolder(holder, mark);
     }
   });
+
+  it("are left alone by freezeHeld if they are not ours and not in the namespaces: their mark is forged", async () => {
+    const mark = temp.join("forged");
+    const holder = await startHolder({ cwd: "/", mark, hasNetwork: false, record: async () => {} });
+    // Its parent ends at once, so it does not descend from this process.
+    const script = "sleep 60 >/dev/null 2>&1 & echo $!";
+    const stranger = Number(
+      execFileSync("setsid", ["sh", "-c", script], { env: { ...process.env, [CAPSULE_MARK]: mark } }),
+    );
+    try {
+      await until(() => !treeOf(process.pid).includes(stranger));
+      expect(readTextOr(`/proc/${stranger}/environ`, "")).toContain(mark);
+      using frozen = freezeHeld(holder, mark);
+      expect(frozen).toBeDefined();
+      expect(statesOf([stranger])).toBe("S");
+    } finally {
+      process.kill(stranger, "SIGKILL");
+      await endHolder(holder, mark);
+    }
+  });
 });

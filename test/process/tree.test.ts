@@ -4,11 +4,12 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { totalmem } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { measureTree, treeOf } from "../../src/process/tree.ts";
+import { findProgram } from "../../src/process/index.ts";
+import { measureTree, treeOf, unnamedBytes } from "../../src/process/tree.ts";
 import { readTextOr } from "../../src/util/index.ts";
 import { TempDir } from "../support/home.ts";
 import { gitIn, makeRepo } from "../support/repo.ts";
@@ -83,5 +84,25 @@ describe("measureTree", () => {
       wait`;
     await using crowd = new Crowd(script, temp.path);
     await expectSharedOnce(crowd);
+  });
+});
+
+describe("unnamedBytes", () => {
+  const hasPerl = findProgram("perl") !== undefined;
+  if (!hasPerl) console.log("left out: files without a name in memory: perl is not installed");
+
+  it.skipIf(!hasPerl)("counts a file that is only in memory, and once if it is open too", async () => {
+    using temp = new TempDir();
+    const mmap = process.arch === "arm64" ? 222 : 9;
+    const script = (close: string) => `
+      open(F, "+>", "big"); print F "x" x (8 << 20); my $old = select(F); $| = 1; select($old);
+      syscall(${mmap}, 0, 8 << 20, 1, 1, fileno(F), 0) != -1 or die; unlink "big"; ${close}
+      open(R, ">", "ready"); close R; sleep 60;`;
+    for (const close of ["close F;", ""]) {
+      await using crowd = new Crowd(`exec perl -e '${script(close)}'`, temp.path);
+      while (!existsSync(temp.join("ready"))) await sleep(10);
+      expect(unnamedBytes(crowd.pid) / MB).toSatisfy((mb: number) => mb >= 8 && mb < 9);
+      rmSync(temp.join("ready"));
+    }
   });
 });
