@@ -52,7 +52,7 @@ export function addressKind(address: string): AddressKind {
   const family = isIP(address);
   // An address with a zone (fe80::1%eth0) belongs to a link.
   if (family === 0 || address.includes("%")) return "never";
-  const carried = family === 6 ? carriedAddress(address) : undefined;
+  const carried = carriedAddress(address);
   if (carried !== undefined) return addressKind(carried);
   const isIn = (list: BlockList) => list.check(address, family === 4 ? "ipv4" : "ipv6");
   if (isIn(NEVER)) return "never";
@@ -63,7 +63,8 @@ export function addressKind(address: string): AddressKind {
 /**
  * address-1 The IPv4 address in an IPv6 one; undefined if there is none.
  */
-function carriedAddress(address: string): string | undefined {
+export function carriedAddress(address: string): string | undefined {
+  if (isIP(address) !== 6) return undefined;
   const isIn = (list: BlockList) => list.check(address, "ipv6");
   const words = wordsOf(address);
   if (isIn(MAPPED) || isIn(NAT64)) return dotted(words[6], words[7]);

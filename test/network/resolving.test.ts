@@ -24,4 +24,25 @@ describe("lookups on this machine", () => {
     expect(addressKindHere("127.0.0.1", ["127.0.0.1"])).toBe("never");
     expect(addressKindHere("93.184.216.34")).toBe("public");
   });
+
+  it.each(["::ffff:93.184.216.34", "::ffff:5db8:d822", "2002:5db8:d822::1", "64:ff9b::5db8:d822"])(
+    "treat a public address of this machine as private inside another one: %s",
+    (address) => {
+      expect(addressKindHere(address, ["93.184.216.34"])).toBe("private");
+      expect(addressKindHere(address, ["93.184.216.35"])).toBe("public");
+    },
+  );
+
+  it("treat a public address of this machine as private however it is spelled", () => {
+    expect(addressKindHere("2600:0:0:0::00A1", ["fe80::1%eth0", "2600::a1"])).toBe("private");
+    expect(addressKindHere("2600::a2", ["2600::a1"])).toBe("public");
+  });
+
+  it("are refused when very many wait, and go on after that", async () => {
+    const asked = await Promise.allSettled(Array.from({ length: 300 }, () => resolveName("localhost")));
+    const refused = asked.flatMap((one) => (one.status === "rejected" ? [String(one.reason)] : []));
+    expect(refused).toHaveLength(300 - 256 - 2);
+    expect(new Set(refused)).toEqual(new Set(["Error: too many names are being looked up"]));
+    expect((await resolveName("localhost")).length).toBeGreaterThan(0);
+  });
 });

@@ -82,10 +82,11 @@ export interface CheckpointLimits extends SnapshotLimits {
 /** The limits in the user's newest commit. So a limit that is too low can be raised while the task exists. */
 export async function currentLimits(room: Pick<Room, "io" | "repo">): Promise<CheckpointLimits> {
   const config = await readConfig(room, await resolveCommit(room.repo));
+  const own = await readSettings(room.io.homeDir);
   const { max_home_mb, home_exclude = DEFAULT_EXCLUDE } = config.capsule;
   return {
-    ...settingsOf(config, await readSettings(room.io.homeDir)).limits,
-    maxHomeBytes: max_home_mb * MEGABYTE,
+    ...settingsOf(config, own).limits,
+    maxHomeBytes: Math.min(max_home_mb, SNAPSHOT_FACTOR * own.quota.disk_mb) * MEGABYTE,
     homeExclude: home_exclude,
   };
 }
