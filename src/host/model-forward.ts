@@ -71,7 +71,8 @@ export class ModelForward {
   async answer(request: AgentRequest, response: ServerResponse): Promise<void> {
     const gone = new AbortController();
     response.once("close", () => gone.abort());
-    const answer = await this.#send(request, gone.signal).catch((error: unknown) => {
+    const answer = await this.#send(request, gone.signal).catch(async (error: unknown) => {
+      if (gone.signal.aborted) await this.#recordUnanswered(request);
       if (isHoldfastError(error, "provider_unreachable")) this.#parts.onFault(error.message);
       throw error;
     });
@@ -104,7 +105,8 @@ export class ModelForward {
         throw error;
       }
     };
-    const why = await hold.pass(provider, whyHeld, signal);
+    const isFree = chargedFor(request.api, method, path) === "nothing";
+    const why = await hold.pass({ provider, isFree }, whyHeld, signal);
     if (why && !signal.aborted) await this.#park(why, signal);
     return answer;
   }
@@ -177,6 +179,13 @@ export class ModelForward {
     await record();
     if (isWhole) response.end();
     else response.destroy();
+  }
+
+  /** The agent hung up before the answer began. The provider has read the request, and charges for that. */
+  async #recordUnanswered(request: AgentRequest): Promise<void> {
+    const { api, method, path, body } = request;
+    if (chargedFor(api, method, path) === "nothing") return;
+    await this.#record(request, new Meter({ api, contentType: "" }).end(body, "numbers"));
   }
 
   async #record({ provider, model: asked }: AgentRequest, metered: Metered | undefined): Promise<void> {

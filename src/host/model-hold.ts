@@ -20,6 +20,12 @@ export interface Held {
 /** Undefined: it may go. */
 export type WhyHeld = () => Promise<Held | undefined> | Held | undefined;
 
+export interface Passing {
+  readonly provider: string;
+  /** The budget is not asked for it. */
+  readonly isFree?: boolean;
+}
+
 interface HoldOptions {
   readonly clock: Clock;
   readonly holdMs: number;
@@ -52,7 +58,11 @@ export class ModelHold {
   }
 
   /** Resolves when it may go, to undefined; or to what still keeps it when that was waited for long enough. */
-  async pass(provider: string, whyHeld: WhyHeld, gone: AbortSignal): Promise<Parked | undefined> {
+  async pass(
+    { provider, isFree = false }: Passing,
+    whyHeld: WhyHeld,
+    gone: AbortSignal,
+  ): Promise<Parked | undefined> {
     const news = new News();
     this.#waiting.add(news);
     gone.addEventListener("abort", news.tell, { once: true });
@@ -60,7 +70,7 @@ export class ModelHold {
       for (;;) {
         const held = await whyHeld();
         if (!held) {
-          if (!gone.aborted) this.#passed(provider);
+          if (!gone.aborted) this.#passed(provider, isFree);
           return undefined;
         }
         const patience = this.#patienceFor(held);
@@ -85,11 +95,12 @@ export class ModelHold {
     return patience;
   }
 
-  /** It shows nothing about the prices of other models. */
-  #passed(provider: string): void {
-    this.#held = undefined;
-    this.#patience.delete("limits");
+  /** It shows nothing about the prices of other models; and one that costs nothing, nothing about the budget. */
+  #passed(provider: string, isFree: boolean): void {
     this.#patience.delete(keyOf(provider));
+    if (isFree && this.#held?.reason !== "key") return;
+    this.#held = undefined;
+    if (!isFree) this.#patience.delete("limits");
   }
 }
 
@@ -101,11 +112,17 @@ const LOOK_MS = 2000;
 export function whyHeldByBudget(session: Session, model: string, isCounted: boolean): Held | undefined {
   const { budget } = session.state;
   const limits = reachedLimits({ budget, spent: session.spentSoFar });
-  const held = (need: Need, detail: string): Held => ({ need, why: { reason: "budget", detail } });
-  if (limits.length > 0) return held("limits", `the budget is reached: ${limits.join(", ")}`);
+  if (limits.length > 0)
+    return {
+      need: "limits",
+      why: { reason: "budget", detail: `the budget is reached: ${limits.join(", ")}` },
+    };
   if (isCounted) return undefined;
   const why = `no price is known for ${model}, so its budget of ${usd(budget)} can't be kept`;
-  return held("price", `${why}: add the model to prices in settings.yaml`);
+  return {
+    need: "price",
+    why: { reason: "price", detail: `${why}: add the model to prices in settings.yaml` },
+  };
 }
 
 const usd = ({ usd }: Budget) => `${usd ?? 0} USD`;

@@ -24,7 +24,7 @@ interface Route extends AsyncDisposable {
   readonly held: Promise<void>;
   /** Prices that a person adds to the settings. */
   price(model: string): void;
-  post(path: string, model: string): Promise<Response>;
+  post(path: string, model: string, signal?: AbortSignal): Promise<Response>;
 }
 
 /** A budget that is reached parks at once. */
@@ -54,7 +54,8 @@ async function routeTo(
     const { method = "", url: path = "", headers } = request;
     const api = "anthropic";
     const model = modelOf({ api, path }, body);
-    await forward.answer({ provider: "gate", path, method, headers, body, model, api }, response);
+    const asked = { provider: "gate", path, method, headers, body, model, api } as const;
+    await forward.answer(asked, response).catch(() => response.destroy());
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -63,8 +64,8 @@ async function routeTo(
     price: (model) => {
       own[model] = { input: 1, output: 1 };
     },
-    post: (path, model) =>
-      fetch(`http://127.0.0.1:${port}${path}`, { method: "POST", body: JSON.stringify({ model }) }),
+    post: (path, model, signal = new AbortController().signal) =>
+      fetch(`http://127.0.0.1:${port}${path}`, { method: "POST", body: JSON.stringify({ model }), signal }),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       server.close();
@@ -129,6 +130,24 @@ describe("a request to a model", () => {
     });
     await expect(route.post("/v1/messages", "claude-opus-4-5")).rejects.toThrow();
     expect(route.faults).toEqual(["gate broke off in the middle of an answer"]);
+  });
+
+  it("costs its input by an estimate if the agent hangs up before the answer begins, unless it is free", async () => {
+    await using route = await routeTo(() => {});
+    for (const path of ["/v1/messages/count_tokens", "/v1/messages"]) {
+      const gone = new AbortController();
+      const asked = route.post(path, "claude-opus-4-5", gone.signal).catch(() => "hung up");
+      const before = route.provider.heard.length;
+      await expect.poll(() => route.provider.heard.length, { timeout: 60_000 }).toBe(before + 1);
+      gone.abort();
+      await asked;
+      if (path.endsWith("messages"))
+        await expect
+          .poll(() => route.session.state.spent.inputTokens, { timeout: 60_000 })
+          .toBeGreaterThan(0);
+      expect(route.session.state.spent.inputTokens > 0).toBe(path.endsWith("messages"));
+    }
+    expect(route.session.state.spent.outputTokens).toBe(0);
   });
 
   it("is on record before the agent gets the last event of its answer", async () => {

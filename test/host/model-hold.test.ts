@@ -26,7 +26,7 @@ describe("a budget of minutes", () => {
     nowMs += 1;
     const held: unknown[] = [];
     const hold = new ModelHold(session, { clock, holdMs: MINUTE_MS, onHeld: (one) => held.push(one) });
-    const passed = hold.pass("any", why, new AbortController().signal);
+    const passed = hold.pass({ provider: "any" }, why, new AbortController().signal);
     expect(why()).toMatchObject({ why: { reason: "budget", detail: "the budget is reached: minutes" } });
     expect(session.position.seq).toBe(seq);
     await session.raiseBudgetBy({ minutes: 1 }, { by: "user:ani" });
@@ -45,7 +45,7 @@ describe("a budget of minutes", () => {
 describe("the time for which requests are held", () => {
   const limits: Held = { need: "limits", why: { reason: "budget", detail: "tokens" } };
   const key: Held = { need: keyOf("gate"), why: { reason: "key", detail: "no key" } };
-  const price: Held = { need: "price", why: { reason: "budget", detail: "no price" } };
+  const price: Held = { need: "price", why: { reason: "price", detail: "no price" } };
 
   /** What keeps requests, and the clock, are the test's. */
   async function holding(home: TestHome) {
@@ -59,17 +59,17 @@ describe("the time for which requests are held", () => {
       onHeld: (one) => told.push(one.detail),
     });
     const world: { held: Held | undefined } = { held: limits };
-    const ask = () => {
+    const ask = (isFree = false) => {
       const gone = new AbortController();
       let looks = 0;
       const seen = Promise.withResolvers<void>();
       const passed = hold.pass(
-        "gate",
+        { provider: "gate", isFree },
         () => {
           looks += 1;
           // The first wait of a request ends at once.
           if (looks === 2) seen.resolve();
-          return world.held;
+          return isFree ? undefined : world.held;
         },
         gone.signal,
       );
@@ -108,6 +108,21 @@ describe("the time for which requests are held", () => {
     // A request that comes later finds that it was waited for long enough.
     expect(await ask().passed).toEqual(limits.why);
     expect(hold.held).toEqual(limits.why);
+    await session.close();
+  });
+
+  it("runs on while requests pass that cost nothing, which the budget does not judge", async () => {
+    using home = new TestHome();
+    const { session, hold, told, ask, later } = await holding(home);
+    const first = ask();
+    await first.waits;
+    for (let minute = 0; minute < 5; minute += 1) {
+      expect(await ask(true).passed).toBeUndefined();
+      expect(hold.held).toEqual(limits.why);
+      later(1);
+    }
+    expect(await first.passed).toEqual(limits.why);
+    expect(told).toEqual(["tokens"]);
     await session.close();
   });
 

@@ -347,3 +347,21 @@ describe("the meter", () => {
     }
   });
 });
+
+it("Anthropic's counts of the input stay when the end of a stream reports none", () => {
+  const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
+  const started = { input_tokens: 5000, cache_read_input_tokens: 90_000, cache_creation_input_tokens: 3000 };
+  const none = {
+    input_tokens: 0,
+    cache_read_input_tokens: 0,
+    cache_creation_input_tokens: 0,
+    output_tokens: 40,
+  };
+  const meter = new Meter({ api: "anthropic", contentType: "text/event-stream" });
+  meter.push(Buffer.from(event({ type: "message_start", message: { model: "m", usage: started } })));
+  meter.push(Buffer.from(event({ type: "message_delta", usage: none })));
+  meter.push(Buffer.from(event({ type: "message_stop" })));
+  expect(meter.end()).toMatchObject({
+    ...{ inputTokens: 5000, cacheReadTokens: 90_000, cacheWriteTokens: 3000, outputTokens: 40 },
+  });
+});
