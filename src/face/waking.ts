@@ -68,11 +68,13 @@ async function laneFor(
   return laneWithin(config, last, definition?.name === agent ? definition.lane : undefined);
 }
 
-const STAYING: readonly string[] = ["closed", "archived", "damaged", "interrupted", "parked"];
+const STAYING: readonly string[] = ["closed", "archived", "damaged", "interrupted"];
 
 function mayBeWoken({ due, handoff, pausedFor, status, task }: Resting): boolean {
   // A person waived the sandbox for the last task alone.
   if (task && !task.isSandboxed) return false;
+  // Its agent reads the message when the task goes on.
+  if (task?.outcome === null && task.parked) return false;
   const isStopped =
     pausedFor === "asked" || pausedFor === "budget" || pausedFor === "quota" || pausedFor === "import";
   return due === "nothing" && handoff === null && !isStopped && !STAYING.includes(status);

@@ -34,8 +34,10 @@ export interface Facts {
 export async function storyOf(task: Pick<TaskInHand, "room" | "capsule">): Promise<string | undefined> {
   const { session, sessionDir } = task.room;
   const turns: HistoryTurn[] = [];
+  let count = 0;
   for await (const turn of session.history()) {
     turns.push(turn);
+    count += 1;
     // Of a long session, the first turn and the latest ones are kept.
     if (turns.length > LAST_TURNS + 1) turns.splice(1, 1);
   }
@@ -47,7 +49,7 @@ export async function storyOf(task: Pick<TaskInHand, "room" | "capsule">): Promi
     decisions.push(...decisionIn(record, asked));
     work = workAfter(work, record);
   }
-  return tellStory({ turns, count: session.state.turns, files: await filesIn(task, work), decisions });
+  return tellStory({ turns, count, files: await filesIn(task, work), decisions });
 }
 
 export function tellStory({ turns, count, files, decisions }: Facts): string {

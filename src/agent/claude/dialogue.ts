@@ -81,7 +81,11 @@ export class Dialogue {
     if (text !== "") {
       this.#turn = await this.#work.beginTurn({ prompt: text });
       this.#tell(userMessage(uuidOf(`${this.#work.id} ${this.#turn.number}`), text));
-    } else if (!(await this.#work.messages.next(0, this.#over.signal))) return this.#end();
+    } else if (!(await this.#work.messages.next(0, this.#over.signal))) {
+      // The message that it was woken for was read meanwhile.
+      this.#told = { hasBegun: true, last: { isError: false } };
+      return this.#end();
+    }
     this.#listen().catch(() => this.#end());
   }
 

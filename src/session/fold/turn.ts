@@ -13,9 +13,11 @@ export const turnRules: readonly Rule[] = [
     "conversation_begun",
     { task: amountIn, agent: textIn, conversation: textIn },
     {
-      apply: (_, { task, agent, conversation: id }) => ({
-        conversation: { agent, id, task, hasAnswered: false },
-      }),
+      // An agent that is started again in the middle of a task goes on in the conversation that has the task.
+      apply: ({ conversation: before }, { task, agent, conversation: id }) => {
+        const isSame = before?.agent === agent && before.id === id && before.task === task;
+        return { conversation: { agent, id, task, hasAnswered: isSame && before.hasAnswered } };
+      },
     },
   ),
   rule(
