@@ -1,5 +1,6 @@
 export type {
   Adapter,
+  AgentEnd,
   AgentProcess,
   AgentTurn,
   Conversation,

@@ -55,11 +55,9 @@ function parkedSteps(session: SessionView): string[] {
   const [limit] = reachedLimits({ budget, spent });
   const resume = `holdfast resume ${name}`;
   const goOn = {
-    budget:
-      limit === undefined
-        ? // No price of a model is known, so its cost can't be kept within the budget.
-          `${resume}, when prices in settings.yaml has the model`
-        : `holdfast budget ${name} --raise ${limit}=AMOUNT`,
+    // It was raised while the task was being parked.
+    budget: limit === undefined ? resume : `holdfast budget ${name} --raise ${limit}=AMOUNT`,
+    price: `${resume}, when prices in settings.yaml has the model`,
     usage_limit: `holdfast wait ${name}`,
     key: resume,
     approval: "holdfast approvals",

@@ -31,10 +31,10 @@ import { type Resumed, resumeProcess } from "./resuming.ts";
  */
 const RECORD_MS = 10_000;
 /**
- * A request that was held too long ends its turn, which takes a moment. Until then its task may still be
- * parked.
+ * A request that was held too long ends its turn, and the agent has some seconds to leave. Until then its task
+ * may still be parked.
  */
-const PARKING_MS = 2000;
+const PARKING_MS = 7000;
 
 export interface Raised {
   readonly state: SessionState;

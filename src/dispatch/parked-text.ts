@@ -6,14 +6,19 @@ import { type ParkedState, type SessionState, taskUnderWay } from "../session/in
 
 const REASONS: Readonly<Record<ParkReason, string>> = {
   budget: "its budget is reached",
+  price: "no price is known for its model",
   usage_limit: "the provider's usage limit is reached",
   key: "it has no key",
   approval: "it waits for an approval",
   answer: "it waits for an answer",
 };
 
+/** Their details are whole sentences, which say the same and more. */
+const TELLING: readonly ParkReason[] = ["budget", "price"];
+
 /** One sentence without its final full stop. The time is in the reader's time zone. */
 export function parkedText({ reason, until, detail }: ParkedState): string {
+  if (detail !== null && TELLING.includes(reason)) return detail;
   const time = until === null ? "" : ` until ${new Date(until).toLocaleString("sv")}`;
   return `${REASONS[reason]}${time}${detail === null ? "" : ` (${detail})`}`;
 }

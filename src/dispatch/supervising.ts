@@ -9,7 +9,7 @@
  */
 
 import type { SessionSummary } from "../home/index.ts";
-import { reachedLimits } from "../session/index.ts";
+import { hasActed, reachedLimits } from "../session/index.ts";
 import type { Clock } from "../util/index.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { firstTaskIn } from "./post.ts";
@@ -110,7 +110,8 @@ export class Supervisor {
   #isDue(session: SessionSummary): boolean {
     const { id } = session;
     // With its budget reached, a session would be refused each time it is tried.
-    if (this.#dispatcher.placeOf(id) || reachedLimits(session).length > 0) return false;
+    const isSpent = reachedLimits(session).length > 0 && !hasActed(session);
+    if (this.#dispatcher.placeOf(id) || isSpent) return false;
     const key = keyOf(session);
     // A process that dies before it can record its start does not count as another crash on record.
     const { resumed, seenMs = this.#clock.monotonicMs() } = this.#crashes.get(key) ?? { resumed: 0 };

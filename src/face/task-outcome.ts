@@ -26,6 +26,7 @@ export function statusOfOutcome(outcome: string): number {
 
 const PARKED: Readonly<Record<ParkReason, number>> = {
   budget: exitStatus.budget,
+  price: exitStatus.budget,
   usage_limit: exitStatus.budget,
   key: exitStatus.held,
   approval: exitStatus.held,

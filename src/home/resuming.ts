@@ -7,6 +7,7 @@ import {
   assertRaised,
   budgetReached,
   emptyState,
+  hasActed,
   isWaiting,
   nextStatus,
   reachedLimits,
@@ -126,7 +127,7 @@ function assertResumable(state: SessionState, raise: Budget): void {
   }
   assertRaised(state, raise);
   const limits = reachedLimits({ ...state, budget: { ...state.budget, ...raise } });
-  if (limits.length > 0) throw budgetReached(limits);
+  if (limits.length > 0 && !hasActed(state)) throw budgetReached(limits);
 }
 
 /**

@@ -3,7 +3,7 @@
  * is stopped, and what is cleaned up when it is over.
  */
 import { type Home, sessionDirOf } from "../home/index.ts";
-import type { Session } from "../session/index.ts";
+import { reachedLimits, type Session, taskUnderWay } from "../session/index.ts";
 import type { HostRequest, ShellRequest, Stop } from "../task/index.ts";
 import { Doorway } from "./doorway.ts";
 import { driveTask, type HostParts } from "./drive.ts";
@@ -54,13 +54,21 @@ export class SessionTasks {
     try {
       const spec = await this.#mail.spec(request);
       const { isOverQuota } = await driveTask(this.#parts(), { request, spec, stop: signal });
-      if (isOverQuota && this.#session.state.status !== "paused")
-        await this.#session.append("session_paused", { reason: "quota" });
+      await this.#pauseIfUsedUp(isOverQuota);
       this.#traces.begin(this.#session.state, request);
     } finally {
       await this.#mail.forgetIfOver(request);
       if (this.#now.terminal) await this.#presence.tell(null);
     }
+  }
+
+  /** What waits in the queue would only be refused. A parked task is not due, and says by itself what it waits for. */
+  async #pauseIfUsedUp(isOverQuota: boolean): Promise<void> {
+    const { state } = this.#session;
+    if (state.status === "paused") return;
+    const isSpent = reachedLimits(state).length > 0 && !taskUnderWay(state)?.parked;
+    if (isOverQuota || isSpent)
+      await this.#session.append("session_paused", { reason: isOverQuota ? "quota" : "budget" });
   }
 
   /** Resolves when no trace is on its way any more: each has its time. */

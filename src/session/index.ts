@@ -66,4 +66,12 @@ export {
 export type { RequestUsage, ToolCall, Turn } from "./turn.ts";
 export { expensesIn } from "./usage.ts";
 export { verifySession } from "./verify.ts";
-export { drivenTask, isTaskOver, requestsDue, taskUnderWay, type WorkDue, workDue } from "./work-due.ts";
+export {
+  drivenTask,
+  hasActed,
+  isTaskOver,
+  requestsDue,
+  taskUnderWay,
+  type WorkDue,
+  workDue,
+} from "./work-due.ts";

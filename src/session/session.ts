@@ -29,6 +29,7 @@ import { OwnedJournal, type OwnOptions } from "./owned-journal.ts";
 import { readRecords } from "./records.ts";
 import type { SessionState, Spent } from "./state.ts";
 import { Turn } from "./turn.ts";
+import { drivenTask } from "./work-due.ts";
 
 export interface OpenSessionOptions extends OwnOptions {
   /** Returns the known output of the calls that a crash cut off. */
@@ -155,11 +156,15 @@ export class Session implements AsyncDisposable {
     return turn;
   }
 
-  /** Call it after a turn. A session that reached its budget is paused, never killed. */
+  /**
+   * Call it after a turn. A session that reached its budget is paused, never killed. A task from the queue is
+   * driven to its end or its park first: what is left of it may cost nothing.
+   */
   async pauseIfBudgetReached(): Promise<void> {
     const limits = reachedLimits(this.#ahead);
     if (limits.length === 0) return;
     await this.append("budget_reached", { limits });
+    if (drivenTask(this.#ahead)) return;
     await this.append("session_paused", { reason: "budget" });
     this.#isPausedByBudget = true;
   }

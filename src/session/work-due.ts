@@ -46,6 +46,9 @@ export function drivenTask(state: Pick<SessionState, "task">): Driven | null {
   return task && isDriven(task) ? task : null;
 }
 
+/** Whether the agent of its task has ended: the checks and the publishing that are left ask no model. */
+export const hasActed = (state: Pick<SessionState, "task">) => (taskUnderWay(state)?.acted ?? null) !== null;
+
 /** Whether a task is neither queued nor under way. */
 export function isTaskOver(state: Pick<SessionState, "task" | "queue">, request: string): boolean {
   return !requestsDue(state).includes(request);

@@ -146,18 +146,20 @@ describe("a parked task", () => {
   });
 });
 
+const REACHED = "the budget is reached: usd";
+
 describe("holdfast budget", () => {
   const budget = { usd: 1, turns: 10 };
   const metered = { usd: 1.25, inputTokens: 100, cacheReadTokens: 900 };
 
   it("shows what is left, and a task that is parked for it goes on only if it is raised enough", async () => {
     using home = new HostHome();
-    const id = await parkedSession(home, { reason: "budget", detail: "usd" }, { budget, metered });
+    const id = await parkedSession(home, { reason: "budget", detail: REACHED }, { budget, metered });
     const shown = await home.cli("budget", id);
     expect(shown.stdout).toMatch(/^usd +1\.0000 +1\.2500 +0\.0000$/m);
     expect(shown.stdout).toMatch(/^tokens +- +1000 +-$/m);
     expect(shown.stdout).toMatch(/^turns +10 +1 +9$/m);
-    expect(shown.stdout).toContain("task 1 is parked: its budget is reached (usd)");
+    expect(shown.stdout).toContain("task 1 is parked: the budget is reached: usd");
     expect(shown.stderr).toContain("--raise usd=AMOUNT");
     for (const verb of ["resume", "wait"]) expect(await home.cli(verb, id)).toMatchObject({ status: 7 });
     for (const wrong of ["usd", "usd=0", "usd=-1", "pounds=3", "usd=1,usd=2", "minutes=5"])
@@ -177,7 +179,7 @@ describe("holdfast budget", () => {
 
   it("is of no use for a model without a price, and the next step names what is", async () => {
     using home = new HostHome();
-    const id = await parkedSession(home, { reason: "budget", detail: "no price" }, { budget: { usd: 5 } });
+    const id = await parkedSession(home, { reason: "price", detail: "no price" }, { budget: { usd: 5 } });
     const { stdout } = await home.cli("show", id);
     expect(stdout).toContain("holdfast resume park, when prices in settings.yaml has the model");
     expect(stdout).not.toContain("--raise");

@@ -74,6 +74,8 @@ async function cutShort(
   const isStopped = work.stop.aborted && failure === undefined;
   await talk.endTurn(isStopped ? "interrupt" : "fail");
   if (isStopped) return "stopped";
+  // The agent was not asked.
+  if (isHoldfastError(error, "budget_reached")) throw error;
   if (failure !== undefined) work.show(`${ownFailure(failure)}\n`);
   else work.show(`${isGone ? earlyEnd(end) : `The agent was ended: ${reasonOf(error)}`}\n`);
   return "failed";

@@ -93,7 +93,11 @@ async function converse(
   const take = async (chunk: Buffer) => {
     for (const message of lines.push(chunk)) await dialogue.receive(message);
   };
-  await dialogue.open(process, opening.text);
+  await dialogue.open(process, opening.text).catch(async (error: unknown) => {
+    process.end();
+    await process.ended;
+    throw error;
+  });
   endIfItStays(process, dialogue.whenOver);
   const { exitCode, signal, isStopped } = await process.ended;
   // The last output may still be on its way to the journal.

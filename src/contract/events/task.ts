@@ -10,10 +10,10 @@ export const stages = ["route", "capsule", "plan", "act", "verify", "approve", "
 export type Stage = (typeof stages)[number];
 
 /**
- * `budget`: the session's budget is reached. `usage_limit`: the provider's limit is reached. `key`: there is
- * no key for it. `approval`, `answer`: a person has to decide something, or to answer.
+ * `budget`: the session's budget is reached. `price`: no price is known for its model, so a budget in money can't
+ * be kept. `usage_limit`: the provider's limit is reached. `key`: there is no key for it. `approval`, `answer`: a person has to decide something, or to answer.
  */
-export const parkReasons = ["budget", "usage_limit", "key", "approval", "answer"] as const;
+export const parkReasons = ["budget", "price", "usage_limit", "key", "approval", "answer"] as const;
 /** Why a task is parked. */
 export type ParkReason = (typeof parkReasons)[number];
 

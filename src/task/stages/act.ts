@@ -9,8 +9,8 @@
  * checkpoint. An adapter that can go on drives its agent again on these files; otherwise they are saved as
  * the work of an interrupted task.
  */
-import type { Adapter } from "../../agent/index.ts";
-import type { AgentSpec, Parked, TaskSpec } from "../../contract/index.ts";
+import type { Adapter, AgentEnd } from "../../agent/index.ts";
+import { type AgentSpec, isHoldfastError, type Parked, type TaskSpec } from "../../contract/index.ts";
 import { reachedLimits, type SessionState } from "../../session/index.ts";
 import type { AskedOutcome } from "../in-hand.ts";
 import type { Task } from "../task.ts";
@@ -64,8 +64,14 @@ export async function act(
   task.openNetwork();
   const joined = await join();
   let parted: Parted = { isOverQuota: false };
-  const driven = (spec: AgentSpec, isOn: boolean) =>
-    adapter.drive(task.workplace({ ...joined.surroundings, cwd, isGoingOn: isOn }), spec);
+  const driven = (spec: AgentSpec, isOn: boolean): Promise<AgentEnd> =>
+    adapter
+      .drive(task.workplace({ ...joined.surroundings, cwd, isGoingOn: isOn }), spec)
+      .catch((error: unknown) => {
+        // No turn could begin. The agent was not asked, so its task goes on when the budget is raised.
+        if (!isHoldfastError(error, "budget_reached") || !adapter.goesOn(spec)) throw error;
+        return { outcome: "parked", parked: { reason: "budget", detail: error.message } };
+      });
   const drive = async () => {
     let last = await driven(agent, isGoingOn);
     // In a terminal it does not read messages.
