@@ -114,11 +114,17 @@ export class Host {
   #note(records: readonly JournalRecord[]): void {
     const { mail, presence, intake } = this.#parts;
     mail.note(records);
-    presence.news();
+    presence.news(records.some(({ type }) => AWAITED.includes(type)));
     // There may be room again for what had to wait.
     if (intake.hasLeft && records.some(({ type }) => MAKES_ROOM.includes(type)))
       this.#happen({ kind: "rung" });
   }
 }
+
+/** What a person or a program waits for. */
+const AWAITED: readonly string[] = [
+  ...["task_ended", "task_parked", "task_refused", "task_halted", "session_paused", "session_closed"],
+  ...["message_received", "approval_requested", "question_asked", "budget_raised"],
+];
 
 const MAKES_ROOM: readonly string[] = ["message_entered_context", "task_started", "task_refused"];

@@ -117,7 +117,7 @@ export class ModelRoute {
       http.emit("connection", socket);
     };
     if (!isOpen) return { origin: `http://127.0.0.1:${await this.#task.network.serve(accept)}`, key };
-    const server = createServer(accept);
+    const server = createServer({ noDelay: true }, accept);
     this.#server = server;
     server.unref().listen(0, "127.0.0.1");
     await once(server, "listening");

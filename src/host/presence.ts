@@ -78,8 +78,9 @@ export class Presence {
     this.news();
   }
 
-  news(): void {
-    this.#bell?.news();
+  /** `isUrgent`: a person or a program may wait for it. */
+  news(isUrgent = false): void {
+    this.#bell?.news(isUrgent);
   }
 
   /** Whether a person watches the session. */

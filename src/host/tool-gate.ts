@@ -132,7 +132,7 @@ export class TaskGate implements ToolGate {
   }
 
   async #listen(accept: (socket: Socket) => void): Promise<number> {
-    const server = createServer(accept);
+    const server = createServer({ noDelay: true }, accept);
     this.#server = server;
     server.unref().listen(0, "127.0.0.1");
     await once(server, "listening");

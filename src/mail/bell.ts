@@ -15,6 +15,9 @@ const RING_MS = 3000;
 /** More listeners than are ever needed; further ones look by themselves. */
 const MAX_LISTENERS = 512;
 
+/** A person sees no difference. */
+const SPACING_MS = 60;
+
 const LOOKED = ".";
 const NEWS = "!";
 const TAKEN_DOWN = "x";
@@ -25,8 +28,8 @@ export type RingAnswer = "looked" | "absent" | "silent";
 export interface Bell {
   /** Whether a connection listens, or rings just now. */
   readonly hasListeners: boolean;
-  /** Rings every listener. */
-  news(): void;
+  /** Rings every listener, soon; at once if someone may wait for it. */
+  news(isUrgent?: boolean): void;
   /** From now on, a ring finds no process. Connections stay open: their end tells of the process's end. */
   takeDown(): void;
 }
@@ -54,18 +57,44 @@ export async function hangBell(path: string, look: () => Promise<void>): Promise
   server.on("drop", () => look().catch(() => {}));
   server.listen(path);
   await once(server, "listening");
+  const rung = spaced(() => {
+    // A listener that has not heard the last ring yet needs no other.
+    for (const socket of listeners) if (socket.writableLength === 0) socket.write(NEWS);
+  });
   return {
     get hasListeners() {
       return listeners.size > 0;
     },
-    news() {
-      // A listener that has not heard the last ring yet needs no other.
-      for (const socket of listeners) if (socket.writableLength === 0) socket.write(NEWS);
-    },
+    news: rung,
     takeDown() {
       server.close();
       for (const socket of listeners) socket.unref().write(TAKEN_DOWN);
     },
+  };
+}
+
+/**
+ * Rings later, and not more often than this: waking the listeners takes a busy machine milliseconds, and the agent may
+ * wait for what is done now. What is urgent does not wait for the others. The end of the connection tells of what was not
+ * rung any more.
+ */
+function spaced(ring: () => void): (isUrgent?: boolean) => void {
+  let coming: NodeJS.Immediate | undefined;
+  let resting: NodeJS.Timeout | undefined;
+  let isLeft = false;
+  const begin = () => {
+    coming = undefined;
+    isLeft = false;
+    ring();
+    clearTimeout(resting);
+    resting = setTimeout(() => {
+      resting = undefined;
+      if (isLeft) begin();
+    }, SPACING_MS).unref();
+  };
+  return (isUrgent = false) => {
+    if (resting && !isUrgent) isLeft = true;
+    else coming ??= setImmediate(begin);
   };
 }
 

@@ -4,6 +4,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, rmdirSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { setImmediate as tick } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
@@ -18,6 +19,7 @@ import {
 } from "../../src/mail/index.ts";
 import { runProgram } from "../../src/process/index.ts";
 import { TempDir } from "../support/home.ts";
+import { until } from "../support/hosts.ts";
 
 describe("the directory of a home's sockets", () => {
   it("is the same one for all processes that make it at once, and for one that makes it again", async () => {
@@ -136,6 +138,29 @@ describe("a bell", () => {
     await gone;
     expect(listening.isOver).toBe(true);
     listening.close();
+  });
+
+  it("rings once for what comes together, and at once for what is urgent", async () => {
+    using dir = new TempDir();
+    const bell = await hangBell(dir.join("bell"), async () => {});
+    const heard: string[] = [];
+    const socket = connect(dir.join("bell")).on("data", (signs) => heard.push(...String(signs)));
+    await until(() => heard.length === 1);
+    const rings = () => heard.filter((sign) => sign === "!").length;
+    for (let news = 0; news < 20; news += 1) {
+      bell.news();
+      await tick();
+    }
+    await until(() => rings() === 2);
+    bell.news(true);
+    await until(() => rings() === 3);
+    // What was told before the rest is over is told after it, once.
+    for (let news = 0; news < 5; news += 1) bell.news();
+    await until(() => rings() === 4);
+    const ended = once(socket, "close");
+    socket.destroy();
+    await ended;
+    bell.takeDown();
   });
 
   it("keeps its connections when it is taken down, until its process ends", async () => {

@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { connect, createServer, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
@@ -104,6 +104,36 @@ describe.skipIf(!hasSandbox)("the opener", () => {
     await expect.poll(openSockets).toBe(before);
     // The port that was opened before the taken one is free again.
     (await listenInside(namespace.enter, [7000], () => {})).close();
+  });
+
+  it("passes connections on whose small writes go at once, as a server of Node's own does", async () => {
+    await using namespace = await TestNamespace.start();
+    const accepted = Promise.withResolvers<Socket>();
+    const listening = await listenInside(namespace.enter, [18_129], accepted.resolve);
+    const knocking = namespace.start([process.execPath, "-e", KNOCK, "18129", "127.0.0.1"]);
+    const own = createServer({ noDelay: true }).listen(0, "127.0.0.1");
+    await once(own, "listening");
+    const { port } = own.address() as AddressInfo;
+    const [ofOwn] = await Promise.all([
+      once(own, "connection").then(([one]) => one as Socket),
+      connect(port),
+    ]);
+    try {
+      // Node remembers what it has told the kernel; nothing else tells.
+      const hasNoDelay = (socket: Socket) => {
+        const symbol = Object.getOwnPropertySymbols(socket).find(
+          ({ description }) => description === "kSetNoDelay",
+        );
+        return symbol && (socket as unknown as Record<symbol, unknown>)[symbol];
+      };
+      expect(hasNoDelay(ofOwn)).toBe(true);
+      expect(hasNoDelay(await accepted.promise)).toBe(true);
+    } finally {
+      knocking.kill("SIGKILL");
+      ofOwn.destroy();
+      own.close();
+      listening.close();
+    }
   });
 
   it("fails with the cause when its namespace can't be entered", async () => {
