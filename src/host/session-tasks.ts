@@ -3,6 +3,7 @@
  * is stopped, and what is cleaned up when it is over.
  */
 import { type Home, sessionDirOf } from "../home/index.ts";
+import { preparePipes } from "../process/index.ts";
 import { reachedLimits, type Session, taskUnderWay } from "../session/index.ts";
 import type { HostRequest, ShellRequest, Stop } from "../task/index.ts";
 import { Doorway } from "./doorway.ts";
@@ -51,6 +52,7 @@ export class SessionTasks {
     const { signal } = this.#now.stop;
     // Ready when the command is, which also takes a moment.
     this.doorway.open().catch(() => {});
+    preparePipes();
     try {
       const spec = await this.#mail.spec(request);
       const { isOverQuota } = await driveTask(this.#parts(), { request, spec, stop: signal });

@@ -9,6 +9,7 @@ import type { Duplex, Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readTextOr, signalIfThere } from "../util/index.ts";
 import { onlyStdio } from "./descriptors.ts";
+import { openPipes } from "./pipes.ts";
 import { missing } from "./program.ts";
 import { treeOf } from "./tree.ts";
 
@@ -46,19 +47,22 @@ const DRAIN_MS = 1000;
 
 export async function runCommand(options: CommandOptions): Promise<CommandEnd> {
   const [program = "", ...args] = options.argv;
+  const pipes = await openPipes({ hasInput: options.hasInput ?? false });
   // It gets a group of its own, so that a Ctrl-C at the terminal reaches only us, and we can end all of it.
   const child: ChildProcess = spawn(program, args, {
     cwd: options.cwd,
     env: options.env,
     detached: true,
-    stdio: onlyStdio([options.hasInput ? "pipe" : "ignore", "pipe", "pipe", ...(options.descriptors ?? [])]),
+    stdio: onlyStdio([...pipes.stdio, ...(options.descriptors ?? [])]),
   });
   options.close?.();
+  const { input, outputs } = pipes.of(child);
   // The command may have closed it. That is not an error.
-  child.stdin?.on("error", () => {});
+  input?.on("error", () => {});
+  const [stdout, stderr] = outputs;
   const letAllCome = [
-    readPaced(child.stdout, (chunk) => options.onOutput(chunk, "stdout")),
-    readPaced(child.stderr, (chunk) => options.onOutput(chunk, "stderr")),
+    readPaced(stdout, (chunk) => options.onOutput(chunk, "stdout")),
+    readPaced(stderr, (chunk) => options.onOutput(chunk, "stderr")),
   ];
   const end = () => endGroup(child);
   let grace: NodeJS.Timeout | undefined;
@@ -67,7 +71,7 @@ export async function runCommand(options: CommandOptions): Promise<CommandEnd> {
     grace = setTimeout(end, GRACE_MS);
   };
   const exited = once(child, "exit");
-  const closed = once(child, "close").catch(() => {});
+  const closed = Promise.all(outputs.map((stream) => once(stream, "close").catch(() => {})));
   exited.catch(() => {});
   options.signal?.addEventListener("abort", stop, { once: true });
   try {
@@ -75,7 +79,7 @@ export async function runCommand(options: CommandOptions): Promise<CommandEnd> {
       throw missing(program, error, options.cwd);
     });
     if (options.signal?.aborted) stop();
-    await started(child, options, end);
+    await started(child, input, options, end);
     await exited;
     // Whether it was asked to stop while it ran, not after it had ended by itself.
     const isStopped = options.signal?.aborted ?? false;
@@ -87,7 +91,7 @@ export async function runCommand(options: CommandOptions): Promise<CommandEnd> {
   } finally {
     options.signal?.removeEventListener("abort", stop);
     clearTimeout(grace);
-    for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
+    for (const stream of [input, ...outputs]) stream?.destroy();
   }
 }
 
@@ -95,9 +99,9 @@ export async function runCommand(options: CommandOptions): Promise<CommandEnd> {
  * Reads at the pace of the reader: a faster writer waits, and does not fill our memory. The returned function
  * lifts that.
  */
-function readPaced(stream: Readable | null, read: (chunk: Buffer) => void | Promise<void>): () => void {
+function readPaced(stream: Readable, read: (chunk: Buffer) => void | Promise<void>): () => void {
   let isPaced = true;
-  stream?.on("data", (chunk: Buffer) => {
+  stream.on("data", (chunk: Buffer) => {
     const reading = read(chunk);
     if (!reading || !isPaced) return;
     stream.pause();
@@ -106,14 +110,19 @@ function readPaced(stream: Readable | null, read: (chunk: Buffer) => void | Prom
   });
   return () => {
     isPaced = false;
-    stream?.resume();
+    stream.resume();
   };
 }
 
 /** A process runs only when it is on record. */
-async function started(child: ChildProcess, { onStart }: CommandOptions, end: () => void): Promise<void> {
+async function started(
+  child: ChildProcess,
+  input: Writable | null,
+  { onStart }: CommandOptions,
+  end: () => void,
+): Promise<void> {
   try {
-    await onStart?.(child.pid ?? 0, child.stdin);
+    await onStart?.(child.pid ?? 0, input);
   } catch (error) {
     end();
     throw error;

@@ -7,6 +7,9 @@ import { readTextOr } from "../util/index.ts";
 
 const CLOSE_ON_EXEC = 0o2000000;
 
+/** Stays open for the next child. */
+let nothing: number | undefined;
+
 type Stdio = "pipe" | "ignore" | "ipc" | number;
 
 /** The first ones as given, and /dev/null in place of every other descriptor that would be inherited. */
@@ -14,11 +17,10 @@ export function onlyStdio(stdio: readonly Stdio[]): Stdio[] {
   const said = stdio.length;
   const leaked = new Set(inherited().filter((fd) => fd >= said));
   if (leaked.size === 0) return [...stdio];
-  // It has no other use, so it may stay open. A descriptor that is only ignored here would be inherited all
-  // the same.
-  const nothing = openSync("/dev/null", "r+");
+  // A descriptor that is only ignored here would be inherited all the same.
+  nothing ??= openSync("/dev/null", "r+");
   const others = Array.from({ length: Math.max(...leaked) + 1 - said }, (_, index) =>
-    leaked.has(index + said) ? nothing : "ignore",
+    leaked.has(index + said) ? (nothing as number) : "ignore",
   );
   return [...stdio, ...others];
 }

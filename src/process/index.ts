@@ -31,6 +31,7 @@ export { type EnterWords, InsideConnector, type InsideListener, listenInside } f
 export { isOpenAnywhere } from "./open-files.ts";
 export { findOutsideProgram } from "./outside-program.ts";
 export { ownProgram, SMALL_HEAP } from "./own-program.ts";
+export { preparePipes } from "./pipes.ts";
 export { type ProgramOptions, type ProgramResult, removeTreeNow, runMkfifo, runProgram } from "./program.ts";
 export { type Launch, type LaunchOptions, launch } from "./sandbox/launch.ts";
 export { programsNamed } from "./sandbox/named-programs.ts";
