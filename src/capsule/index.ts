@@ -1,4 +1,4 @@
-export { isManifest } from "./base/bases.ts";
+export { isInputOf } from "./base/bases.ts";
 export { type RunSetup, type SetupNetwork, setupRunner } from "./base/setup.ts";
 export { CapsuleDir, plainPath } from "./dir/capsule-dir.ts";
 export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./files/directories.ts";
@@ -39,7 +39,7 @@ export { noRepoDir } from "./repo/no-repo.ts";
 export { isAncestor, isMerged, isUsersCommit, ownCommits, resolveCommit } from "./repo/refs.ts";
 export { pushUrlsOf } from "./repo/remotes.ts";
 export { mergeLock, objectsLink, openRepo, type Repo, remember, withUsersObjects } from "./repo/repo.ts";
-export { userIdentity } from "./repo/settings.ts";
+export { hooksInTree, userIdentity } from "./repo/settings.ts";
 export { type Unseen, unseenIn } from "./repo/unseen.ts";
 export { applySnapshot } from "./snapshot/apply.ts";
 export type { SnapshotLimits } from "./snapshot/choose.ts";

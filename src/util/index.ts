@@ -1,5 +1,6 @@
 export * from "./ballast.ts";
 export * from "./clock.ts";
+export * from "./command-words.ts";
 export * from "./deadline.ts";
 export * from "./deferred-disk.ts";
 export * from "./disk.ts";

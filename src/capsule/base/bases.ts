@@ -14,6 +14,7 @@ import {
   createFile,
   type Disk,
   isAlive,
+  namedIn,
   type OnProgress,
   openSealedJson,
   readIfThere,
@@ -69,11 +70,14 @@ interface BaseIo {
   readonly clock: Clock;
 }
 
-/** Files that decide what an installation gives, in any directory. */
+/** Files that decide what an installation gives, in any directory. So do files that the command names. */
 const MANIFESTS =
-  /(^|\/)(package(-lock)?\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|pnpm-workspace\.yaml|bun\.lockb?|\.npmrc|requirements[^/]*\.txt|pyproject\.toml|poetry\.lock|uv\.lock|Pipfile(\.lock)?|Gemfile(\.lock)?|go\.(mod|sum)|Cargo\.(toml|lock)|composer\.(json|lock)|mix\.(exs|lock)|\.tool-versions|\.nvmrc)$/;
-/** Whether a change of this path changes what set-up installs. */
-export const isManifest = (path: string) => MANIFESTS.test(path);
+  /(^|\/)(package(-lock)?\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|pnpm-workspace\.yaml|bun\.lockb?|\.npmrc|requirements[^/]*\.txt|pyproject\.toml|poetry\.lock|uv\.lock|Pipfile(\.lock)?|Gemfile(\.lock)?|go\.(mod|sum)|Cargo\.(toml|lock)|composer\.(json|lock)|mix\.(exs|lock)|\.tool-versions|\.nvmrc|\.yarnrc\.yml|setup\.(py|cfg)|environment\.ya?ml|deno\.lock)$/;
+/** Whether a change of a path changes what this set-up installs. */
+export function isInputOf(setup: string): (path: string) => boolean {
+  const named = new Set(namedIn(setup));
+  return (path) => MANIFESTS.test(path) || named.has(path);
+}
 
 /** Above this many files, a commit gets a base of its own. */
 const NEAR_FILES = 500;
@@ -155,13 +159,14 @@ async function touched(base: Base, repo: Repo, clock: Clock): Promise<Base> {
 async function setupKeyOf(repo: Repo, request: BaseRequest): Promise<string> {
   const { commit, setup } = request;
   if (setup === "") return "none";
-  const files = await listManifests(repo, commit);
+  const files = await listInputs(repo, commit, setup);
   return sha256Hex(JSON.stringify([setup, repo.checkout, files, ...reached(request)])).slice(0, 32);
 }
 
-async function listManifests(repo: Repo, commit: string | null): Promise<string[]> {
+async function listInputs(repo: Repo, commit: string | null, setup: string): Promise<string[]> {
   const all = await listCommit(repo, commit);
-  return all.filter(({ path }) => MANIFESTS.test(path)).map(({ id, path }) => `${id} ${path}`);
+  const isInput = isInputOf(setup);
+  return all.filter(({ path }) => isInput(path)).map(({ id, path }) => `${id} ${path}`);
 }
 
 /** A base with the same installation, a few changed files away. Those files go into the capsule instead. */

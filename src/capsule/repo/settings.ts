@@ -2,7 +2,7 @@
  * Owns what a capsule takes from the user's own settings: their name and address, what they ignore, and where
  * their shallow clone ends.
  */
-import { join } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { readPlainFile } from "../../util/index.ts";
 import type { Identity } from "../git/git.ts";
 import { ignoreFileOf, readUserConfig, type UserSetting } from "../git/user-git.ts";
@@ -10,7 +10,7 @@ import { type Repo, remember } from "./repo.ts";
 
 function userSettings(repo: Repo): Promise<UserSetting[]> {
   return remember(repo, "settings", () =>
-    readUserConfig(repo.gitDir, "^(user\\.(name|email)|core\\.excludesfile)$"),
+    readUserConfig(repo.gitDir, "^(user\\.(name|email)|core\\.(excludesfile|hookspath))$"),
   );
 }
 
@@ -23,6 +23,14 @@ export async function userIdentity(repo: Repo): Promise<Identity> {
       ?.value.replace(/[<>\n]/g, "")
       .trim();
   return { name: read("user.name") || "Holdfast", email: read("user.email") || "holdfast@localhost" };
+}
+
+/** The directory of the user's hooks, from the top of the checkout; undefined if it is not in there. */
+export async function hooksInTree(repo: Repo): Promise<string | undefined> {
+  const set = (await userSettings(repo)).findLast(({ name }) => name === "core.hookspath")?.value;
+  if (!set || repo.checkout === null) return undefined;
+  const dir = relative(repo.checkout, resolve(repo.checkout, set));
+  return dir === "" || dir === ".." || dir.startsWith("../") ? undefined : dir;
 }
 
 const MAX_EXCLUDES_BYTES = 1024 * 1024;

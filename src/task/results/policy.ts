@@ -9,6 +9,7 @@ import {
   type ChangedFile,
   type DiffStat,
   type FileVersion,
+  hooksInTree,
   readChangedFiles,
   type Store,
   treeOf,
@@ -28,16 +29,25 @@ export interface Finding {
   readonly detail?: string;
 }
 
-/** Always protected, because these files affect other work. A repo's `protect` adds more. */
+/**
+ * Always protected, because these files affect other work, or what git runs on the user's machine. A repo's
+ * `protect` adds more.
+ */
 const PROTECTED: readonly string[] = [
   CONFIG_FILE,
-  ".github/**",
-  ".gitlab/**",
+  "/.github",
+  "/.gitlab",
   "/.gitlab-ci.yml",
-  ".circleci/**",
-  ".buildkite/**",
-  ".forgejo/**",
-  ".gitea/**",
+  "/.circleci",
+  "/.buildkite",
+  "/.forgejo",
+  "/.gitea",
+  "/.husky",
+  "/.githooks",
+  ".gitattributes",
+  ".gitmodules",
+  ".lfsconfig",
+  "CODEOWNERS",
   "/.woodpecker*",
   "/.drone.yml",
   "/.travis.yml",
@@ -54,7 +64,9 @@ const MAX_FINDINGS = 100;
 const NAMED = 5;
 
 export async function protectedPaths(room: Room, base: string | null): Promise<readonly string[]> {
-  return [...PROTECTED, ...(await readConfig(room, base)).protect];
+  const hooks = await hooksInTree(room.repo);
+  const own = hooks === undefined ? [] : [`/${hooks}`];
+  return [...PROTECTED, ...own, ...(await readConfig(room, base)).protect];
 }
 
 /** Records that the policy was applied, and what it found. Undefined when it found nothing. */

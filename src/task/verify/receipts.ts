@@ -57,6 +57,8 @@ export class FoundReceipts {
   }
 
   add({ type, data, at, seq }: JournalRecord): void {
+    // The files of an earlier turn are the session's again.
+    if (type === "session_rewound") this.#tree = typeof data["tree"] === "string" ? data["tree"] : null;
     if (data["task"] !== this.#task) return;
     if (type === "snapshot_taken") this.#tree = textIn(data["tree"]);
     if (type === "check_ended") {

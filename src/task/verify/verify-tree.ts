@@ -11,7 +11,7 @@
 import {
   type CapsuleSettings,
   changesBetween,
-  isManifest,
+  isInputOf,
   openStore,
   type RawChange,
   toText,
@@ -141,7 +141,7 @@ async function runChecks(
   const own = await readSettings(room.io.homeDir);
   const settings = settingsOf(config, own);
   // The change affects what set-up installs, so set-up runs again, for this tree alone.
-  const isInstalledAnew = settings.setup !== "" && names.some(isManifest);
+  const isInstalledAnew = settings.setup !== "" && names.some(isInputOf(settings.setup));
   const files: ExactFiles = {
     tree,
     base,

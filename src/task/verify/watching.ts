@@ -2,9 +2,8 @@
  * Owns what has to be known about a change before its checks are believed: which checks apply to it, which of
  * its files can change what a check proves, and which files no check covers. Pure.
  */
-import { posix } from "node:path";
 import { type CheckSettings, CONFIG_FILE } from "../../config/index.ts";
-import { isCovered } from "../../util/index.ts";
+import { isCovered, namedIn } from "../../util/index.ts";
 
 export interface WatchedFile {
   readonly path: string;
@@ -23,6 +22,8 @@ const KINDS: readonly (readonly [why: Why, pattern: RegExp])[] = [
   ["script", /(^|\/)(CMakeLists\.txt|(Docker|Container)file(\.[^/]*)?|deno\.jsonc?|turbo\.json)$/],
   ["script", /(^|\/)(package\.json|Makefile|GNUmakefile|justfile|Rakefile|Taskfile\.ya?ml|noxfile\.py)$/],
   ["script", /(^|\/)(scripts?|bin|tools)\//],
+  // What set-up installs. A file of the tree in its place would run instead.
+  ["script", /(^|\/)(node_modules|\.venv|venv|site-packages|\.tox)(\/|$)/],
   ["config", /(^|\/)\.(github|gitlab|circleci|buildkite|forgejo|gitea|woodpecker|husky)\//],
   ["config", /(^|\/)(\.(gitlab-ci|travis|drone|woodpecker)|azure-pipelines|bitbucket-pipelines)\.yml$/],
   ["config", /(^|\/)(Jenkinsfile[^/]*|tox\.ini|setup\.cfg|pytest\.ini|phpunit\.xml(\.dist)?)$/],
@@ -44,19 +45,6 @@ export function watchedIn(
       KINDS.find(([, pattern]) => pattern.test(path))?.[0] ?? (named.has(path) ? "script" : undefined);
     return why ? [{ path, why }] : [];
   });
-}
-
-const MAX_WORDS = 100;
-
-/** Paths that the words of a command may mean: from the top, and from a directory that another word names. */
-function namedIn(run: string): string[] {
-  const words = run
-    .split(/[\s;&|()<>{}"'`=$]+/)
-    .filter(Boolean)
-    .slice(0, MAX_WORDS);
-  return words.flatMap((word, at) =>
-    [".", ...words.slice(0, at)].map((dir) => posix.normalize(posix.join(dir, word))),
-  );
 }
 
 export interface DueChecks {

@@ -8,6 +8,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { readRecords } from "../../../src/session/index.ts";
+import { readReceipts } from "../../../src/task/index.ts";
 import { CheckedHome } from "../../support/checked.ts";
 import { gitIn } from "../../support/repo.ts";
 import { sandbox } from "../../support/tasks.ts";
@@ -46,6 +48,47 @@ describe("an agent that tries to make its check pass", () => {
     expect(receipts).toMatchObject([{ check: "test", passed: false, exitCode: 1 }]);
     // Done properly, it passes.
     expect((await home.task("echo right > answer.txt")).end.outcome).toBe("done");
+  });
+
+  it("can't put a program of its own in the place of an installed one unseen: it is listed beside the result", async () => {
+    for (const script of [
+      "printf '#!/bin/sh\\nexit 0\\n' > node_modules/.bin/left-pad; git add -f node_modules/.bin/left-pad; git commit -qm x",
+      "mkdir -p lib/.bin; printf '#!/bin/sh\\nexit 0\\n' > lib/.bin/left-pad; chmod +x lib/.bin/left-pad; rm -rf node_modules; ln -s lib node_modules",
+    ]) {
+      using home = new CheckedHome([CHECK], { ...project, ".gitignore": "node_modules/\n" }, SETUP);
+      const { verification } = await home.task(script);
+      const watched = (verification?.["watched"] ?? []) as { path: string; why: string }[];
+      expect(watched, script).toContainEqual({
+        path: expect.stringMatching(/^node_modules/),
+        why: "script",
+      });
+    }
+  });
+
+  it("can't change what set-up runs without set-up running again, whatever the name of the file", async () => {
+    using home = new CheckedHome(
+      ["{ name: test, run: grep -q right built.ign }"],
+      { ".gitignore": "*.ign\n", "tools/build.sh": "echo right > built.ign\n" },
+      "capsule: { setup: sh tools/build.sh }\n",
+    );
+    const { end, receipts } = await home.task("echo 'echo wrong > built.ign' > tools/build.sh");
+    expect(receipts.map(({ check, passed }) => [check, passed])).toEqual([
+      ["capsule.setup", true],
+      ["test", false],
+    ]);
+    expect(end.outcome).toBe("failed");
+  });
+
+  it("verify-2 has no receipt for the files of an earlier turn that its session went back to", async () => {
+    using home = new CheckedHome(["{ name: test, run: 'true' }"], { "a.txt": "a\n" });
+    const hf = await home.hf();
+    const { id, end } = await home.task("echo b > a.txt");
+    const treeNow = async () => (await readReceipts(readRecords(home.sessionDir(id)), 1)).tree;
+    expect(await treeNow()).toBe(end.tree);
+    await hf.rewindSession(id, 0);
+    expect(await treeNow()).toBeNull();
+    await hf.rewindSession(id, 1);
+    expect(await treeNow()).toBe(end.tree);
   });
 
   it("can't use a file that is ignored, or in HOME, TMPDIR or /tmp: the check does not see it", async () => {

@@ -90,9 +90,29 @@ describe("the policy", () => {
       ...["holdfast.yaml", ".github/workflows/ci.yml", ".gitlab-ci.yml", ".travis.yml", ".drone.yml"],
       ...["bitbucket-pipelines.yml", ".woodpecker.yml", ".woodpecker/test.yml", ".forgejo/workflows/ci.yml"],
       ...[".gitea/workflows/ci.yml", "Jenkinsfile", "deploy/Jenkinsfile"],
+      // A link in the place of the directory.
+      ".github",
     ])
       expect(await isFound(path), path).toBe(true);
-    for (const path of ["src/drone.yml", "woodpecker/x", "docs/Jenkins"])
+    for (const path of ["src/drone.yml", "woodpecker/x", "docs/Jenkins", "src/.github/x", ".githubber"])
+      expect(await isFound(path), path).toBe(false);
+    await session.pause();
+  });
+
+  it("protects what decides which programs git runs on the user's machine, their own hooks among it", async () => {
+    using home = new TaskHome();
+    gitIn(home.main, "config", "core.hooksPath", "tools/../etc/hooks");
+    const hf = await home.open();
+    const session = await hf.openSession({ repo: home.main });
+    const protect = await protectedPaths(await roomOf(await openHome({ home: home.dir }), session), null);
+    const isFound = async (path: string) =>
+      (await findingsIn({ path, before: null, after: file("x") }, protect)).length > 0;
+    for (const path of [
+      ...[".gitattributes", "src/.gitattributes", ".gitmodules", ".lfsconfig", "docs/CODEOWNERS"],
+      ...[".husky/pre-commit", ".githooks/x", "etc/hooks/pre-commit", "etc/hooks"],
+    ])
+      expect(await isFound(path), path).toBe(true);
+    for (const path of ["etc/other", "hooks/pre-commit", ".gitignore", "src/.husky/x"])
       expect(await isFound(path), path).toBe(false);
     await session.pause();
   });

@@ -22,6 +22,11 @@ it.each(Object.entries(WATCHED))("watches files of the kind %s", (why, paths) =>
   expect(watchedIn(paths)).toEqual(paths.map((path) => ({ path, why })));
 });
 
+it("watches files in the place of what set-up installs", () => {
+  const paths = ["node_modules", "node_modules/.bin/jest", "web/node_modules/x/index.js", ".venv/bin/pytest"];
+  expect(watchedIn(paths)).toEqual(paths.map((path) => ({ path, why: "script" })));
+});
+
 it("watches task runners, and no other files", () => {
   expect(watchedIn(["turbo.json", "deno.json", "deno.jsonc"]).map(({ why }) => why)).toEqual(
     Array(3).fill("script"),
