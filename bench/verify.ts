@@ -23,10 +23,7 @@ const ms = (value: number) => `${Math.round(value)} ms`;
 
 export async function benchVerify(directory: string, progress: (text: string) => void): Promise<Row[]> {
   progress("verification on 50,000 files");
-  const [checked, unchecked] = [
-    await repoWith(directory, "checked"),
-    await repoWith(directory, "unchecked"),
-  ];
+  const [checked, unchecked] = [await repoWith(directory, "checked"), await repoWith(directory, "unchecked")];
   const added = await adding(directory, { checked, unchecked });
   const { create, verify } = await verifying(join(directory, "verified-home"), checked);
   progress("a command that does nothing, against git worktree");

@@ -79,11 +79,11 @@ export async function hangBell(path: string, look: () => Promise<void>): Promise
  * rung any more.
  */
 function spaced(ring: () => void): (isUrgent?: boolean) => void {
-  let coming: NodeJS.Immediate | undefined;
+  let isComing = false;
   let resting: NodeJS.Timeout | undefined;
   let isLeft = false;
   const begin = () => {
-    coming = undefined;
+    isComing = false;
     isLeft = false;
     ring();
     clearTimeout(resting);
@@ -93,8 +93,13 @@ function spaced(ring: () => void): (isUrgent?: boolean) => void {
     }, SPACING_MS).unref();
   };
   return (isUrgent = false) => {
-    if (resting && !isUrgent) isLeft = true;
-    else coming ??= setImmediate(begin);
+    if (isComing) return;
+    if (resting && !isUrgent) {
+      isLeft = true;
+      return;
+    }
+    isComing = true;
+    setImmediate(begin);
   };
 }
 

@@ -156,10 +156,7 @@ export class Session implements AsyncDisposable {
     return turn;
   }
 
-  /**
-   * Call it after a turn. A session that reached its budget is paused, never killed. A task from the queue is
-   * driven to its end or its park first: what is left of it may cost nothing.
-   */
+  /** Call it after a turn. A session that reached its budget is paused; a task from the queue is driven on before. */
   async pauseIfBudgetReached(): Promise<void> {
     const limits = reachedLimits(this.#ahead);
     if (limits.length === 0) return;
