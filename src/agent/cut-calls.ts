@@ -4,7 +4,8 @@
  *
  * repeat-1 A call that was open when its agent was ended, and the call that was completed last, are refused
  *    once if the agent makes them again in the same form: they may have had their effect without the agent
- *    knowing. After that the agent has been warned, and the call may run.
+ *    knowing. So are all others of the turn, if the agent may have stored none of them. After that the agent has
+ *    been warned, and the call may run.
  */
 import type { Json } from "../contract/index.ts";
 import type { CutCall, Workplace } from "./adapter.ts";
@@ -18,10 +19,10 @@ const REFUSAL =
 
 interface CutOptions {
   /**
-   * Whether the agent may forget open calls. An agent that remembers them has a reason when it makes a call
-   * again.
+   * What the agent may forget when it is ended: nothing, the calls that were open and the last one, or any call
+   * of its turn. An agent that remembers a call has a reason when it makes it again.
    */
-  readonly refusesRepeats: boolean;
+  readonly forgets: "nothing" | "the last" | "any";
 }
 
 interface Asked {
@@ -30,18 +31,20 @@ interface Asked {
 
 export class CutCalls {
   readonly #calls: readonly CutCall[];
+  readonly #forgets: CutOptions["forgets"];
   /** The arguments of calls that are refused when they are made again. */
   readonly #refused: Set<string>;
 
-  constructor(calls: readonly CutCall[], { refusesRepeats }: CutOptions) {
+  constructor(calls: readonly CutCall[], { forgets }: CutOptions) {
     this.#calls = calls;
     // Only the arguments count: an agent may name the same tool differently. Calls without arguments are all
     // alike.
     const last = calls.findLast(({ outcome }) => outcome !== "refused");
     const forms = calls
-      .filter((call) => isOpen(call) || call === last)
+      .filter((call) => isOpen(call) || call === last || (forgets === "any" && call.outcome !== "refused"))
       .map(({ args }) => JSON.stringify(args));
-    this.#refused = new Set(refusesRepeats ? forms.filter((form) => !EMPTY.includes(form)) : []);
+    this.#forgets = forgets;
+    this.#refused = new Set(forgets === "nothing" ? [] : forms.filter((form) => !EMPTY.includes(form)));
   }
 
   /** For the session's last conversation, if that is continued. */
@@ -75,9 +78,9 @@ export class CutCalls {
   }
 
   get #once(): string {
-    return this.#refused.size > 0
-      ? " If you repeat an open call or the last one, it is refused the first time: check whether it had its effect, and then make it a second time if it is needed."
-      : "";
+    if (this.#refused.size === 0) return "";
+    const which = this.#forgets === "any" ? "one of these calls" : "an open call or the last one";
+    return ` If you repeat ${which}, it is refused the first time: check whether it had its effect, and then make it a second time if it is needed.`;
   }
 }
 

@@ -144,7 +144,7 @@ describe("the calls of a turn that was cut off", () => {
 
   it("are told to the agent in a short text, however many there were", () => {
     const many = Array.from({ length: 500 }, (_, number) => call(number, number % 2 ? "ok" : "interrupted"));
-    const cut = new CutCalls(many, { refusesRepeats: true });
+    const cut = new CutCalls(many, { forgets: "the last" });
     for (const text of [cut.open, cut.done]) {
       expect(text).toContain("- 230 earlier ones\n");
       expect(text.length).toBeLessThan(15_000);
@@ -153,19 +153,33 @@ describe("the calls of a turn that was cut off", () => {
   });
 
   it("repeat-1 are refused only to agents that may forget them, and only if they have arguments", () => {
-    const refused = (refusesRepeats: boolean, args: object | null) =>
-      new CutCalls([{ ...call(1, "interrupted"), args: args as never }], { refusesRepeats }).whyNot(
+    const refused = (forgets: "nothing" | "the last" | "any", args: object | null) =>
+      new CutCalls([{ ...call(1, "interrupted"), args: args as never }], { forgets }).whyNot(
         args as never,
       ) !== undefined;
-    expect(refused(true, { command: "x" })).toBe(true);
-    expect(refused(false, { command: "x" })).toBe(false);
-    for (const args of [{}, null]) expect(refused(true, args)).toBe(false);
+    for (const forgets of ["the last", "any"] as const) {
+      expect(refused(forgets, { command: "x" })).toBe(true);
+      for (const args of [{}, null]) expect(refused(forgets, args)).toBe(false);
+    }
+    expect(refused("nothing", { command: "x" })).toBe(false);
+  });
+
+  it("repeat-1 are refused once: the last one, or all to an agent that may have stored none of them", () => {
+    const calls = [call(1), call(2, "refused"), call(3), call(4, "interrupted")];
+    const refused = (forgets: "the last" | "any") => {
+      const cut = new CutCalls(calls, { forgets });
+      const made = () => calls.map(({ args }) => cut.whyNot(args) !== undefined);
+      return [made(), made()];
+    };
+    const never = [false, false, false, false];
+    expect(refused("the last")).toEqual([[false, false, false, true], never]);
+    expect(refused("any")).toEqual([[true, false, true, true], never]);
   });
 
   it("repeat-1 are refused, too, where a secret in their arguments is not on record", () => {
     const args = { command: "push [redacted:env:TOKEN] to [redacted:env:HOST] now" };
     const isRefused = (command: string) =>
-      new CutCalls([{ ...call(1, "interrupted"), args }], { refusesRepeats: true }).whyNot({ command }) !==
+      new CutCalls([{ ...call(1, "interrupted"), args }], { forgets: "the last" }).whyNot({ command }) !==
       undefined;
     expect(isRefused("push hunter2hunter2 to to.example.org now")).toBe(true);
     for (const other of ["push to now", "push x to y", "pull x to y now", "push x at y now"])

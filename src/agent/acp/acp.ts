@@ -20,7 +20,7 @@ import { AcpTalk, type Input } from "./talk.ts";
 
 export async function driveAcp(work: Workplace, spec: AcpSpec): Promise<AgentEnd> {
   const start = await startOf(work, spec);
-  const cut = await CutCalls.of(work, { ...spec, refusesRepeats: isForgetful(spec.agent) });
+  const cut = await CutCalls.of(work, { ...spec, forgets: isForgetful(spec.agent) ? "any" : "nothing" });
   const output = new PassThrough();
   let talk: AcpTalk | undefined;
   const take = async (chunk: Buffer) => {
@@ -55,7 +55,7 @@ interface Held {
   readonly cut: CutCalls;
 }
 
-/** Whether the agent may forget a call that a kill cut off: it was never seen to remember one. */
+/** Whether the agent may forget the calls of a turn that a kill cut off: it was not always seen to remember them. */
 const isForgetful = (agent: string) => manifestOf(agent)?.can.remembersOpenCalls !== true;
 
 /** The agent has ended, or breaks the protocol. In both cases its processes and its turn are ended. */

@@ -22,7 +22,7 @@ const NOT_FOUND = "No conversation found";
 
 export async function driveClaude(work: Workplace, spec: ClaudeSpec): Promise<AgentEnd> {
   const model = await work.model(PROVIDER);
-  const cut = await CutCalls.of(work, { ...spec, refusesRepeats: true });
+  const cut = await CutCalls.of(work, { ...spec, forgets: "the last" });
   const opening = await openingOf(work, CLAUDE, spec, cut);
   if (spec.input === "terminal") return inTerminal(work, spec, model, opening);
   const first = await converse(work, spec, model, { opening, cut });
