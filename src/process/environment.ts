@@ -3,6 +3,7 @@
  * secret. It also tells where the user's own HOME is, and the directory of Claude Code in it.
  */
 import { join } from "node:path";
+import { CAPSULE_MARK } from "./marks.ts";
 
 const PASSED = [
   "PATH",
@@ -27,7 +28,9 @@ export function baseEnvironment(own: Readonly<Record<string, string>>): Record<s
   const passed = Object.entries(process.env).flatMap(([name, value]): [string, string][] =>
     value !== undefined && PASSED.includes(name) ? [[name, value]] : [],
   );
-  return { ...Object.fromEntries(passed), ...own };
+  const mark = own[CAPSULE_MARK];
+  // The mark comes first: it is looked for at the beginning, and values can be long.
+  return { ...(mark !== undefined && { [CAPSULE_MARK]: mark }), ...Object.fromEntries(passed), ...own };
 }
 
 /** The user's own HOME, which has their git settings: a session process has another HOME. */
