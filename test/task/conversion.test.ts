@@ -15,8 +15,10 @@ describe("files that git converts", () => {
       task,
       "echo '*.q working-tree-encoding=NONSENSE' > .gitattributes; printf abc > x.q; echo y > y",
     );
-    const { branch } = await task.end("done");
+    // It waits for a person, because attributes decide which programs git runs.
+    expect(await task.end("done")).toMatchObject({ outcome: "needs_review", branch: null });
     await session.pause();
+    const { branch } = await hf.branchSession(session.id, { isReviewed: true });
     expect(gitIn(home.main, "show", `${branch}:x.q`)).toBe("abc");
     expect(gitIn(home.main, "show", `${branch}:y`)).toBe("y");
   });
