@@ -56,10 +56,10 @@ function boundingWatches(): string {
 }
 
 const SCRIPT = [
-  // What the host mounts later does not come in.
-  '{ [ "$2" = "" ] || "$2" --make-rprivate /; }',
   'cd "$1"',
   'echo "there $$"',
+  // What the host mounts later does not come in. Our process prepares the files meanwhile.
+  '{ [ "$2" = "" ] || "$2" --make-rprivate /; }',
   "IFS= read -r options",
   "IFS= read -r target",
   '{ [ "$options" = "" ] || "$2" -t overlay overlay -o "$options" "$target"; }',
