@@ -39,8 +39,8 @@ export interface Frozen extends Disposable {
 /**
  * Stops every other process in the holder's namespaces, and those of ours with the mark, which may be on their
  * way in, with everything that these started. The mark of a process that is not ours may be forged, to keep a
- * freeze from ending. Processes that the holder itself starts while it begins are not
- * stopped: it would wait for them forever.
+ * freeze from ending. Processes that the holder itself starts while it begins are not stopped: it would wait
+ * for them forever.
  */
 export function freezeHeld(holder: Holder, mark: string): Frozen {
   const isSpared = (pid: number) => pid === holder.pid || pid === process.pid || parentOf(pid) === holder.pid;

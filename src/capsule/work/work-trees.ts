@@ -47,10 +47,8 @@ async function workTreesOn(
   const ref = `refs/heads/${branch}`;
   const out = (await git(userPlace(repo), ["worktree", "list", "--porcelain", "-z"])).toString("utf8");
   const found: WorkTree[] = [];
-  for (const [at, fields] of out
-    .split("\0\0")
-    .map((part) => part.split("\0"))
-    .entries()) {
+  const listing = out.split("\0\0").map((part) => part.split("\0"));
+  for (const [at, fields] of listing.entries()) {
     const listed = fields.find((field) => field.startsWith("worktree "))?.slice("worktree ".length);
     if (listed === undefined || fields.includes("bare")) continue;
     const { path, gitDir } = at === 0 ? mainOf(repo, listed) : { path: listed, gitDir: gitDirOf(listed) };

@@ -61,6 +61,23 @@ const cases: readonly (readonly [what: string, change: Omit<ChangedFile, "path">
   ["a secret that was there before", { before: file(`k ${secret}`), after: file(`more\nk ${secret}`) }, []],
 ];
 
+const UNPROTECTED = [
+  ...["src/drone.yml", "woodpecker/x", "docs/Jenkins", "src/.github/x", ".githubber"],
+  ...["etc/other", "hooks/pre-commit", ".gitignore", "src/.husky/x"],
+];
+
+/** New files at these paths need a review, and others do not. */
+async function expectProtected(home: TaskHome, paths: readonly string[]): Promise<void> {
+  const hf = await home.open();
+  const session = await hf.openSession({ repo: home.main });
+  const protect = await protectedPaths(await roomOf(await openHome({ home: home.dir }), session), null);
+  const isFound = async (path: string) =>
+    (await findingsIn({ path, before: null, after: file("x") }, protect)).length > 0;
+  for (const path of paths) expect(await isFound(path), path).toBe(true);
+  for (const path of UNPROTECTED) expect(await isFound(path), path).toBe(false);
+  await session.pause();
+}
+
 describe("the policy", () => {
   it.each(cases)("finds what a person has to review in %s", async (_, change, expected) => {
     const found = await findingsIn({ path: "src/a", ...change }, ["lock.json", ".github/**"]);
@@ -81,40 +98,22 @@ describe("the policy", () => {
 
   it("protects the files of CI services without being told", async () => {
     using home = new TaskHome();
-    const hf = await home.open();
-    const session = await hf.openSession({ repo: home.main });
-    const protect = await protectedPaths(await roomOf(await openHome({ home: home.dir }), session), null);
-    const isFound = async (path: string) =>
-      (await findingsIn({ path, before: null, after: file("x") }, protect)).length > 0;
-    for (const path of [
+    await expectProtected(home, [
       ...["holdfast.yaml", ".github/workflows/ci.yml", ".gitlab-ci.yml", ".travis.yml", ".drone.yml"],
       ...["bitbucket-pipelines.yml", ".woodpecker.yml", ".woodpecker/test.yml", ".forgejo/workflows/ci.yml"],
       ...[".gitea/workflows/ci.yml", "Jenkinsfile", "deploy/Jenkinsfile"],
       // A link in the place of the directory.
       ".github",
-    ])
-      expect(await isFound(path), path).toBe(true);
-    for (const path of ["src/drone.yml", "woodpecker/x", "docs/Jenkins", "src/.github/x", ".githubber"])
-      expect(await isFound(path), path).toBe(false);
-    await session.pause();
+    ]);
   });
 
   it("protects what decides which programs git runs on the user's machine, their own hooks among it", async () => {
     using home = new TaskHome();
     gitIn(home.main, "config", "core.hooksPath", "tools/../etc/hooks");
-    const hf = await home.open();
-    const session = await hf.openSession({ repo: home.main });
-    const protect = await protectedPaths(await roomOf(await openHome({ home: home.dir }), session), null);
-    const isFound = async (path: string) =>
-      (await findingsIn({ path, before: null, after: file("x") }, protect)).length > 0;
-    for (const path of [
+    await expectProtected(home, [
       ...[".gitattributes", "src/.gitattributes", ".gitmodules", ".lfsconfig", "docs/CODEOWNERS"],
       ...[".husky/pre-commit", ".githooks/x", "etc/hooks/pre-commit", "etc/hooks"],
-    ])
-      expect(await isFound(path), path).toBe(true);
-    for (const path of ["etc/other", "hooks/pre-commit", ".gitignore", "src/.husky/x"])
-      expect(await isFound(path), path).toBe(false);
-    await session.pause();
+    ]);
   });
 
   it("verify-5 keeps work from being published until a person has reviewed it", async () => {
